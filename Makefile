@@ -1,0 +1,58 @@
+# Everything a person or a machine does with the project. Needed beforehand: python3 (3.11 or newer),
+# make, and a package index that pip can reach. PYTHON=python3.12 make chooses the interpreter.
+
+ifdef PYTHON
+SETUP := $(PYTHON) .ci/setup.py --pinned
+else
+SETUP := python3 .ci/setup.py
+endif
+
+BIN := .venv/bin
+WORKERS ?= 2
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+.PHONY: setup quickstart test test-fast test-wheel lint types imports fmt wheel lock clean help
+
+setup: ## make .venv, or bring it up to date; costs nothing when it is
+	@$(SETUP)
+
+quickstart: setup ## schedule, cancel, reschedule and repeat on a fresh store, with a real daemon
+	@PATH="$(CURDIR)/$(BIN):$$PATH" sh sample_commands/quickstart.sh
+
+# The coverage gate is judged inside pytest, so that pytest's closing line is the last one.
+test: lint types imports ## everything that must pass: lint, types, imports, tests, coverage gate
+	@$(PYTEST) --cov --cov-report=term
+
+test-fast: setup ## the tests alone, without coverage; ARGS='tests/log -x' narrows them
+	@$(PYTEST) $(ARGS)
+
+test-wheel: setup ## build the wheel and run the suite against it, with the source out of the way
+	@$(BIN)/python .ci/test_wheel.py $(WORKERS)
+
+lint: setup ## style, by ruff
+	@$(BIN)/ruff check --quiet
+	@$(BIN)/ruff format --check --quiet || { echo "lint: not formatted, run 'make fmt':"; $(BIN)/ruff format --check; exit 1; }
+
+types: setup ## types, by mypy
+	@$(BIN)/mypy --no-error-summary
+
+imports: setup ## who may import whom, by import-linter
+	@$(BIN)/lint-imports > .venv/imports.txt 2>&1 || { cat .venv/imports.txt; exit 1; }
+
+fmt: setup ## format, and repair what ruff can repair
+	@$(BIN)/ruff format --quiet
+	@$(BIN)/ruff check --fix --quiet
+
+wheel: setup ## build dist/*.whl and dist/*.tar.gz
+	@rm -rf dist
+	@$(BIN)/python -m build --no-isolation --outdir dist > .venv/build.txt 2>&1 || { cat .venv/build.txt; exit 1; }
+	@ls dist/*
+
+lock: setup ## resolve the dependencies anew and write requirements/*.lock
+	@$(BIN)/python .ci/lock.py
+
+clean: ## remove what was made, .venv too
+	rm -rf .venv .venv.lock dist build htmlcov .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | while IFS='|' read -r name text; do printf '%-12s %s\n' "$$name" "$$text"; done
