@@ -1,0 +1,40 @@
+"""The lock files: every pin with its hashes, and in agreement with what the project declares."""
+
+import re
+import tomllib
+
+import pytest
+from packaging.requirements import Requirement
+
+from tests.tidy.source import ROOT
+
+LOCKS = ("runtime.lock", "dev.lock")
+PIN = re.compile(
+    r"^(?P<name>[a-z0-9-]+)==(?P<version>\S+)(?: ; [^\\]+)? \\$(?:\n    --hash=sha256:[0-9a-f]{64}(?: \\$)?)+$",
+    re.MULTILINE,
+)
+
+
+def _pins(lock: str) -> dict[str, str]:
+    return {pin["name"]: pin["version"] for pin in PIN.finditer((ROOT / "requirements" / lock).read_text())}
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_a_lock_holds_hashed_pins_and_comments_and_nothing_else(lock: str) -> None:
+    rest = PIN.sub("", (ROOT / "requirements" / lock).read_text())
+    assert [line for line in rest.splitlines() if line and not line.startswith("#")] == []
+
+
+def test_the_development_lock_contains_the_runtime_lock() -> None:
+    assert _pins("runtime.lock").items() <= _pins("dev.lock").items()
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_what_is_locked_is_what_is_declared(lock: str) -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    declared = [*settings["project"]["dependencies"]]
+    if lock == "dev.lock":
+        declared += settings["dependency-groups"]["dev"]
+    pins = _pins(lock)
+    for requirement in map(Requirement, declared):
+        assert requirement.specifier.contains(pins[requirement.name]), f"run 'make lock': {requirement}"
