@@ -48,8 +48,8 @@ wheel: setup ## build dist/*.whl and dist/*.tar.gz
 	@$(BIN)/python -m build --no-isolation --outdir dist > .venv/build.txt 2>&1 || { cat .venv/build.txt; exit 1; }
 	@ls dist/*
 
-lock: setup ## resolve the dependencies anew and write requirements/*.lock
-	@$(BIN)/python .ci/lock.py
+lock: setup ## write requirements/*.lock anew; ARGS=--upgrade moves the pins too
+	@$(BIN)/python .ci/lock.py $(ARGS)
 
 clean: ## remove what was made, .venv too
 	rm -rf .venv .venv.lock dist build htmlcov .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -14,9 +14,11 @@ import tempfile
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 RUNTIME = "requirements/runtime.lock"
 DEVELOPMENT = "requirements/dev.lock"
-RESOLVE = (
-    ("-m", "uv", "pip", "compile", "pyproject.toml", "--quiet", "--universal", "--python-version", "3.11")
-    + ("--generate-hashes", "--no-annotate", "--no-emit-index-url", "--no-emit-find-links")
+RESOLVE = ("-m", "uv", "pip", "compile", "pyproject.toml", "--quiet", "--universal", "--python-version", "3.11") + (
+    "--generate-hashes",
+    "--no-annotate",
+    "--no-emit-index-url",
+    "--no-emit-find-links",
 )
 
 

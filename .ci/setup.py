@@ -22,7 +22,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 VENV = os.path.join(ROOT, ".venv")
 VENV_PYTHON = os.path.join(VENV, "bin", "python")
 STAMP = os.path.join(VENV, "stamp")
-INPUTS = ("requirements/dev.lock", "pyproject.toml", ".ci/setup.py")
+LOCK = "requirements/dev.lock"
 
 
 def main():
@@ -101,7 +101,7 @@ def install():
         "-m",
         "pip",
         "install",
-        *(quiet + ("--require-hashes", "-r", os.path.join(ROOT, "requirements/dev.lock"))),
+        *(quiet + ("--require-hashes", "-r", os.path.join(ROOT, LOCK))),
     )
     run(VENV_PYTHON, "-m", "pip", "install", *(quiet + ("--no-deps", "--no-build-isolation", "--editable", ROOT)))
 
@@ -119,11 +119,13 @@ def start_over_with_a_newer_python(pinned):
 
 
 def fingerprint():
-    """One hash over everything that decides what is installed."""
-    digest = hashlib.sha256()
-    for name in INPUTS:
-        digest.update(read(os.path.join(ROOT, name)).encode())
-    return digest.hexdigest()
+    """One hash over everything that decides what is installed, the settings of other tools left out."""
+    import tomllib
+
+    settings = tomllib.loads(read(os.path.join(ROOT, "pyproject.toml")))
+    tables = [settings["build-system"], settings["project"], settings["tool"]["hatch"]]
+    texts = [repr(tables), read(os.path.join(ROOT, LOCK)), read(os.path.abspath(__file__))]
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()
 
 
 def version_of(python):
