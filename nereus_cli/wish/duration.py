@@ -149,18 +149,18 @@ def _nearest(text: str) -> str | None:
 
 
 def _shortest(rest_ns: int, units: tuple[str, ...]) -> str:
-    """Try each unit as the next one: alone, with a fraction, or followed by the shortest form of what it leaves."""
+    """Say it in the first unit alone; else with a fraction, with smaller units behind it, or without that unit."""
+    unit, others = units[0], units[1:]
+    count, below = divmod(rest_ns, UNIT_NS[unit])
+    if not below:
+        return f"{count}{unit}"
     forms: list[str] = []
-    for place, unit in enumerate(units):
-        count, below = divmod(rest_ns, UNIT_NS[unit])
-        if not below:
-            forms.append(f"{count}{unit}")
-            break
-        fraction = _decimals(below, UNIT_NS[unit])
-        if fraction:
-            forms.append(f"{count}.{fraction}{unit}")
-        if count:
-            forms.append(f"{count}{unit}{_shortest(below, units[place + 1 :])}")
+    fraction = _decimals(below, UNIT_NS[unit])
+    if fraction:
+        forms.append(f"{count}.{fraction}{unit}")
+    if count:
+        forms.append(f"{count}{unit}{_shortest(below, others)}")
+    forms.append(_shortest(rest_ns, others))
     return min(forms, key=len)
 
 

@@ -152,11 +152,7 @@ def _mismatch(text: str, zone: Zone, by_offset_s: int, stamp: Stamp) -> Refusal:
 def _check_leap_second(text: str, second: int) -> None:
     """Accept :60 only where one was or may yet be inserted: after the last second of June or December in UTC."""
     civil = civil_at(second)
-    if (
-        civil.year < _LEAP_YEAR_FIRST
-        or (civil.month, civil.day) not in _LEAP_DAYS
-        or (second + 1) % DAY_S
-    ):
+    if civil.year < _LEAP_YEAR_FIRST or (civil.month, civil.day) not in _LEAP_DAYS or (second + 1) % DAY_S:
         why = "a leap second comes only after 23:59:59 UTC on 30 June or 31 December, since 1972; write second 59"
         raise Refusal("MALFORMED", f"{quoted(text)} is not a time: {why}")
 

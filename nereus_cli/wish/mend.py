@@ -19,7 +19,7 @@ _UNIT_WORDS: Final = (
 )
 
 _LOOSE_STAMP: Final = (
-    r"(\d{4})[-/.]?(\d\d?)[-/.]?(\d\d?)(?:[T\s_,]+(\d\d?)[:.]?(\d\d)(?:[:.]?(\d\d))?(?:[.,](\d{1,9})\d*)?)?"
+    r"(\d{4})(?:([-/.])(\d\d?)\2(\d\d?)|(\d\d)(\d\d))(?:[T\s_,]+(\d\d?)[:.]?(\d\d)(?:[:.]?(\d\d))?(?:[.,](\d{1,9})\d*)?)?"
     r"\s*(Z|UTC|GMT|[+-]\d\d?(?::?\d\d)?)?\s*(\[[^\]]*\])?"
 )
 
@@ -51,8 +51,8 @@ def stamp_rewrites(text: str) -> Iterator[str]:
     match = re.fullmatch(_LOOSE_STAMP, text.strip(), re.ASCII | re.IGNORECASE)
     if match is None:
         return
-    year, month, day, hour, minute, second, fraction, offset, suffix = match.groups()
-    date = f"{year}-{month:0>2}-{day:0>2}"
+    year, _, month, day, basic_month, basic_day, hour, minute, second, fraction, offset, suffix = match.groups()
+    date = f"{year}-{month or basic_month:0>2}-{day or basic_day:0>2}"
     if hour is None:
         yield f"{date}T09:00:00{_offset(offset)}{suffix or ''}"
         return

@@ -8,7 +8,7 @@ _QUOTED_MAX: Final = 60
 
 
 class Candidate(NamedTuple):
-    """One way to read a text: the rule that chooses it, the instant (ns since the epoch), and how to write just that."""
+    """One way to read a text: the rule that chooses it, the instant (ns since the epoch), how to write just that."""
 
     rule: str
     instant_ns: int

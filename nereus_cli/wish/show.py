@@ -38,7 +38,13 @@ def zoned_text(instant_ns: int, zone: str | None, offset_s: int) -> str:
     tail = _fraction(fraction)
     suffix = f"[{zone}]" if zone and zone != "UTC" and zone[0] not in "+-" else ""
     local = _stamp(second + offset_s, "T")
-    if zone == "UTC" or offset_s % 60 or len(local) > len("2027-03-28T02:30:00") or local < "0001":
+    if (
+        zone == "UTC"
+        or not (zone or offset_s)
+        or offset_s % 60
+        or len(local) > len("2027-03-28T02:30:00")
+        or local < "0001"
+    ):
         return f"{_stamp(second, 'T')}{tail}Z{suffix}"
     return f"{local}{tail}{offset_text(offset_s)}{suffix}"
 
