@@ -31,7 +31,7 @@ test-wheel: setup ## build the wheel and run the suite against it, with the sour
 
 lint: setup ## style, by ruff
 	@$(BIN)/ruff check --quiet
-	@$(BIN)/ruff format --check --quiet || { echo "lint: not formatted, run 'make fmt':"; $(BIN)/ruff format --check; exit 1; }
+	@$(BIN)/ruff format --check --quiet || { echo "lint: not formatted; 'make fmt' does it"; exit 1; }
 
 types: setup ## types, by mypy
 	@$(BIN)/mypy --no-error-summary

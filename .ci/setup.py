@@ -94,7 +94,7 @@ def install_debian_venv():
 
 def install():
     """Install the locked packages and the project, from the package index pip is set up for."""
-    quiet = ("--quiet", "--disable-pip-version-check", "--no-input")
+    quiet = ("--quiet", "--quiet", "--disable-pip-version-check", "--no-input")
     say("installing the locked packages")
     run(
         VENV_PYTHON,
@@ -108,14 +108,19 @@ def install():
 
 def start_over_with_a_newer_python(pinned):
     """Run this script with a suitable interpreter from PATH; end with a clear line if there is none."""
-    found = None if pinned else next((path for path in map(shutil.which, CANDIDATES) if path), None)
+    found = None if pinned else next(filter(is_suitable, filter(None, map(shutil.which, CANDIDATES))), None)
     if found:
-        os.execv(found, [found, os.path.abspath(__file__), "--pinned"])
-    say(
-        "Python %d.%d or newer is needed, this is %s. Name one: PYTHON=python3.12 make"
-        % (OLDEST + (sys.version.split()[0],))
-    )
+        os.execv(found, [found, os.path.abspath(__file__)])
+    needed = "%d.%d" % OLDEST
+    say("Python " + needed + " or newer is needed, this is " + sys.version.split()[0] + ".")
+    say("Name one like this: PYTHON=python3.12 make")
     return 1
+
+
+def is_suitable(python):
+    """Whether what PATH names really runs, and is new enough: a version manager's shim may not."""
+    check = "import sys; sys.exit(sys.version_info < (%d, %d))" % OLDEST
+    return subprocess.call([python, "-c", check], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) == 0
 
 
 def fingerprint():

@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-QUIET_PIP = ("-m", "pip", "--quiet", "--disable-pip-version-check", "--no-input", "install")
+QUIET_PIP = ("-m", "pip", "--quiet", "--quiet", "--disable-pip-version-check", "--no-input", "install")
 
 
 def main():
