@@ -1,0 +1,142 @@
+"""How a record is written: records to canonical bytes and back, their hash, and upcasting. The only encoders.
+
+A payload is a MessagePack map ``{"v": version, "r": record}``. The same record always gives the same bytes:
+fields in their declared order, defaults left out, no maps with free keys. An undecodable payload and one from
+a newer version are told apart: the first is quarantined by the fold, the second stops it untouched.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import Any, TypeAlias
+
+import msgspec
+
+from nereus_cli.domain.records import Command, Mutation, Stated
+
+VERSION = 1
+_HASH_DOMAIN = b"nereus.command/1\0"
+_DECODE_ERRORS = (msgspec.DecodeError, RecursionError, MemoryError, UnicodeDecodeError)
+
+
+class UndecodableError(Exception):
+    """The bytes are no record that any version wrote."""
+
+
+class NewerRecordError(Exception):
+    """The bytes are of a version, or carry a kind of record, that this one does not know."""
+
+
+class _CommandEnvelope(msgspec.Struct, frozen=True):
+    v: int
+    r: Command
+
+
+class _MutationEnvelope(msgspec.Struct, frozen=True):
+    v: int
+    r: Mutation
+
+
+class _Version(msgspec.Struct, frozen=True):
+    v: int
+
+
+class _AnyTag(msgspec.Struct, frozen=True):
+    type: str = ""
+
+
+class _AnyCommand(msgspec.Struct, frozen=True):
+    stated: _AnyTag = _AnyTag()
+    type: str = ""
+
+
+class _Tagged(msgspec.Struct, frozen=True):
+    v: int
+    r: _AnyCommand
+
+
+Encodable: TypeAlias = _CommandEnvelope | _MutationEnvelope | Stated
+_encoder = msgspec.msgpack.Encoder()
+_command = msgspec.msgpack.Decoder(_CommandEnvelope)
+_mutation = msgspec.msgpack.Decoder(_MutationEnvelope)
+_version = msgspec.msgpack.Decoder(_Version)
+_tagged = msgspec.msgpack.Decoder(_Tagged)
+
+
+def _tags(union: Any) -> frozenset[str]:  # noqa: ANN401 -- a typing union has no better static type
+    return frozenset(str(member.__struct_config__.tag) for member in union.__args__)
+
+
+_KNOWN_COMMANDS = _tags(Stated)
+_KNOWN_MUTATIONS = _tags(Mutation)
+
+
+def encode_command(command: Command) -> bytes:
+    """The bytes that every physical retry of this command sends."""
+    return _encode(_CommandEnvelope(VERSION, command))
+
+
+def encode_mutation(mutation: Mutation) -> bytes:
+    """The body of an owner record; its link travels beside it."""
+    return _encode(_MutationEnvelope(VERSION, mutation))
+
+
+def decode_command(payload: bytes) -> Command:
+    """Raises UndecodableError or NewerRecordError; checks that the hash is that of what was stated."""
+    try:
+        envelope = _command.decode(payload)
+    except _DECODE_ERRORS as error:
+        raise _why(payload, _KNOWN_COMMANDS, error) from None
+    _refuse_newer(envelope.v)
+    command = envelope.r
+    if command.command_hash != hash_stated(command.stated):
+        msg = "the hash is not that of the content"
+        raise UndecodableError(msg)
+    return command
+
+
+def decode_mutation(payload: bytes) -> Mutation:
+    """Raises UndecodableError or NewerRecordError."""
+    try:
+        envelope = _mutation.decode(payload)
+    except _DECODE_ERRORS as error:
+        raise _why(payload, _KNOWN_MUTATIONS, error) from None
+    _refuse_newer(envelope.v)
+    return envelope.r
+
+
+def hash_stated(stated: Stated) -> bytes:
+    """SHA-256 over what the person stated, under a domain tag: 32 bytes."""
+    return sha256(_HASH_DOMAIN + _encode(stated)).digest()
+
+
+def hash_bytes(content: bytes) -> bytes:
+    """SHA-256 of a descriptor as stored: 32 bytes."""
+    return sha256(content).digest()
+
+
+def _encode(value: Encodable) -> bytes:
+    # encode_into, because a failed first allocation of encode crashes the interpreter (msgspec 0.23).
+    buffer = bytearray(512)
+    _encoder.encode_into(value, buffer)
+    return bytes(buffer)
+
+
+def _refuse_newer(version: int) -> None:
+    if version > VERSION:
+        msg = "this record is of a newer version"
+        raise NewerRecordError(msg)
+
+
+def _why(payload: bytes, known: frozenset[str], error: BaseException) -> Exception:
+    """Newer, if a version or a kind that we do not know can still be read from it."""
+    try:
+        if _version.decode(payload).v > VERSION:
+            return NewerRecordError("this record is of a newer version")
+        head = _tagged.decode(payload).r
+    except _DECODE_ERRORS:
+        return UndecodableError(str(error))
+    tag = head.stated.type or head.type
+    if tag and tag not in known:
+        return NewerRecordError(f"records of kind {tag!r} are not known to this version")
+    return UndecodableError(str(error))

@@ -1,0 +1,141 @@
+"""From wish to prepared command: what was stated, a clock reading and entropy in; frozen bytes out."""
+
+from __future__ import annotations
+
+import msgspec
+
+from nereus_cli.codec import decode_command, encode_command, hash_stated
+from nereus_cli.domain.checks import exceeds
+from nereus_cli.domain.limits import Limits
+from nereus_cli.domain.outcome import Reason
+from nereus_cli.domain.records import (
+    Cancel,
+    Command,
+    Context,
+    Hold,
+    Now,
+    Release,
+    Reschedule,
+    Schedule,
+    Stated,
+    Stop,
+)
+from nereus_cli.prepare import identities, targets, times
+from nereus_cli.prepare.wishes import Capture, ControlWish, Prepared, ScheduleWish, WishError
+from nereus_cli.wish.instant import Resolved
+
+
+def schedule(wish: ScheduleWish, capture: Capture, limits: Limits) -> Prepared:
+    """Prepares a Schedule; raises WishError."""
+    command_id, message_id, fresh = identities.identities(wish.command_id, wish.message_id, capture)
+    when, instant = times.when(wish.time, capture)
+    expiry, expiry_instant = times.expiry(wish.time, capture)
+    stated = Schedule(
+        message_id=message_id,
+        when=when,
+        target=targets.shell(wish.target, capture),
+        policy=targets.policy(wish),
+        key=identities.checked_id(wish.key, "key"),
+        priority=wish.priority,
+        tags=targets.tags(wish.tags),
+        expiry=expiry,
+        late_after_ns=times.lateness(wish),
+        allow_past=wish.time.allow_past,
+    )
+    context = _context(capture, wish.reason, instant, expiry_instant, correlation=wish.correlation)
+    context = msgspec.structs.replace(context, environment=capture.environment, umask=capture.umask)
+    return _freeze(command_id, stated, context, limits, fresh=fresh)
+
+
+def reschedule(wish: ControlWish, capture: Capture, limits: Limits) -> Prepared:
+    """Prepares a Reschedule; raises WishError."""
+    command_id, fresh = identities.control_identity(wish, capture)
+    when, instant = times.when(wish.time, capture)
+    expiry, expiry_instant = times.expiry(wish.time, capture)
+    stated = Reschedule(
+        identities.message(wish), when, if_version=wish.if_version, expiry=expiry, allow_past=wish.time.allow_past
+    )
+    context = _context(capture, wish.reason, instant, expiry_instant)
+    return _freeze(command_id, stated, context, limits, fresh=fresh)
+
+
+def run_now(wish: ControlWish, capture: Capture, limits: Limits) -> Prepared:
+    """Prepares a Reschedule to its own ``persisted_at``; raises WishError."""
+    stated = Reschedule(identities.message(wish), Now(), if_version=wish.if_version)
+    return _plain(stated, wish, capture, limits)
+
+
+def cancel(wish: ControlWish, capture: Capture, limits: Limits) -> Prepared:
+    """Prepares a Cancel; raises WishError."""
+    return _plain(Cancel(identities.message(wish), wish.if_version), wish, capture, limits)
+
+
+def hold(wish: ControlWish, capture: Capture, limits: Limits) -> Prepared:
+    """Prepares a Hold; raises WishError."""
+    return _plain(Hold(identities.message(wish), wish.if_version), wish, capture, limits)
+
+
+def release(wish: ControlWish, capture: Capture, limits: Limits) -> Prepared:
+    """Prepares a Release; raises WishError."""
+    return _plain(Release(identities.message(wish), wish.if_version), wish, capture, limits)
+
+
+def stop(wish: ControlWish, capture: Capture, limits: Limits, *, kill: bool) -> Prepared:
+    """Prepares a Stop; raises WishError."""
+    return _plain(Stop(identities.message(wish), wish.if_version, kill), wish, capture, limits)
+
+
+def thaw(payload: bytes) -> Prepared:
+    """A command prepared earlier, perhaps elsewhere; raises the errors of the codec."""
+    return Prepared(decode_command(payload), payload)
+
+
+def _plain(stated: Stated, wish: ControlWish, capture: Capture, limits: Limits) -> Prepared:
+    command_id, fresh = identities.control_identity(wish, capture)
+    return _freeze(command_id, stated, _context(capture, wish.reason, None, None), limits, fresh=fresh)
+
+
+def _freeze(command_id: str, stated: Stated, context: Context, limits: Limits, *, fresh: bool) -> Prepared:
+    command = Command(command_id, hash_stated(stated), stated, context)
+    broken = exceeds(command, limits)
+    if broken is not None:
+        raise WishError(_limit_message(broken, limits), field=broken)
+    if fresh and context.instant is not None and context.instant < context.requested_at:
+        allowed = getattr(stated, "allow_past", False)
+        if not allowed:
+            msg = "that time is past; --allow-past delivers it at once"
+            raise WishError(msg, field="at", reason=Reason.PAST)
+    return Prepared(command, encode_command(command), fresh)
+
+
+def _limit_message(broken: str, limits: Limits) -> str:
+    sizes = {
+        "command": f"a command needs 1 to {limits.argument_bytes_max} bytes an argument, "
+        f"{limits.arguments_bytes_max} in all, and no NUL: larger input goes through --stdin",
+        "stdin": f"stdin is limited to {limits.inline_bytes_max} bytes",
+        "env": f"an environment entry is NAME=VALUE without NUL, at most {limits.environment_bytes_max} bytes in all",
+        "environment": f"the captured environment is limited to {limits.environment_bytes_max} bytes",
+        "max_attempts": f"--max-attempts takes 1 to {limits.attempts_max}",
+        "tags": f"at most {limits.tags_max} tags of {limits.tag_bytes_max} bytes",
+        "cwd": "the working directory must be an absolute path",
+        "exit codes": "exit codes run from 0 to 255",
+    }
+    return sizes.get(broken, f"{broken.replace('_', '-')} is outside its limits")
+
+
+def _context(
+    capture: Capture, reason: str, resolved: Resolved | None, expiry_instant: int | None, *, correlation: str = ""
+) -> Context:
+    return Context(
+        requested_by=capture.requested_by,
+        requested_at=capture.now,
+        host=capture.host,
+        reason=reason,
+        correlation=correlation,
+        traceparent=capture.traceparent,
+        decision=capture.decision,
+        instant=None if resolved is None else resolved.instant_ns,
+        expiry_instant=expiry_instant,
+        zone_rule="" if resolved is None else resolved.rule or "",
+        zone_data="" if resolved is None else resolved.zone_data_version or "",
+    )

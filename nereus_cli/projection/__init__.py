@@ -1,0 +1,1 @@
+"""What the records add up to. Rebuildable from the log at any time; views for readers."""

@@ -1,0 +1,75 @@
+"""How state is laid out in rows: the tables, their bytes, and the digest over them.
+
+Rows are rebuilt from the log whenever their layout changes, so that they need no upcasting: another LAYOUT
+number means delete and fold again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+
+from nereus_cli.domain.facts import Head, History, Result
+from nereus_cli.domain.message import TERMINAL, Attempt, Message, State
+from nereus_cli.domain.records import Command
+
+LAYOUT: Final = 1
+STATE_NUMBERS: Final = {state: number for number, state in enumerate(State)}
+STATES: Final = tuple(State)
+TERMINAL_NUMBERS: Final = tuple(STATE_NUMBERS[state] for state in State if state in TERMINAL)
+
+SCHEMA: Final = """
+CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE messages (
+    id TEXT PRIMARY KEY, state INTEGER NOT NULL, deliver_at INTEGER NOT NULL, lane TEXT NOT NULL, key TEXT,
+    timer INTEGER, open INTEGER NOT NULL, body BLOB NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX due ON messages (timer, id) WHERE timer IS NOT NULL;
+CREATE INDEX open_attempts ON messages (open) WHERE open > 0;
+CREATE TABLE results (id TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE attempts (
+    message_id TEXT, number INTEGER, body BLOB NOT NULL, PRIMARY KEY (message_id, number)
+) WITHOUT ROWID;
+CREATE TABLE history (
+    message_id TEXT, position INTEGER, body BLOB NOT NULL, PRIMARY KEY (message_id, position)
+) WITHOUT ROWID;
+CREATE TABLE descriptors (position INTEGER PRIMARY KEY, message_id TEXT NOT NULL, body BLOB NOT NULL);
+"""
+
+_encoder = msgspec.msgpack.Encoder()
+encode = _encoder.encode
+decode_message = msgspec.msgpack.Decoder(Message).decode
+decode_result = msgspec.msgpack.Decoder(Result).decode
+decode_attempt = msgspec.msgpack.Decoder(Attempt).decode
+decode_history = msgspec.msgpack.Decoder(History).decode
+decode_command_row = msgspec.msgpack.Decoder(Command).decode
+decode_head = msgspec.msgpack.Decoder(Head).decode
+
+
+def message_row(message: Message) -> tuple[str, int, int, str, str | None, int | None, int, bytes]:
+    """The columns of a message, in the order of the table."""
+    return (
+        message.message_id,
+        STATE_NUMBERS[message.state],
+        message.deliver_at,
+        message.lane,
+        message.key,
+        message.timer,
+        len(message.open_attempts),
+        encode(message),
+    )
+
+
+def digest(head: Head, tables: Iterable[Iterable[tuple[bytes, ...]]]) -> str:
+    """SHA-256 in hexadecimal over the head and each table's rows in key order, lengths included."""
+    total = hashlib.sha256(b"nereus.state/1\0" + encode(head))
+    for rows in tables:
+        total.update(b"\0table")
+        for row in rows:
+            for part in row:
+                total.update(len(part).to_bytes(8, "big"))
+                total.update(part)
+    return total.hexdigest()

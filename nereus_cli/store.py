@@ -1,0 +1,359 @@
+"""WHERE IT IS ALL PUT TOGETHER: the one place that names concrete parts.
+
+A store is a directory of mode 0700:
+
+    store.json     what it is and in which format, written once
+    log/           the segments, their marks and locks: the truth
+    projection/    what the log adds up to; may be deleted at any time
+    owner/         the owner's lock, socket and beat
+    keeper/        the keeper's lock, socket and evidence
+    attempts/      one output file an attempt: its door
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from nereus_cli import trust
+from nereus_cli.answers import Answer, conflict, differing
+from nereus_cli.clock import HostClock
+from nereus_cli.codec import UndecodableError, decode_command
+from nereus_cli.disk import SystemDisk
+from nereus_cli.domain.limits import PRODUCTION, Limits
+from nereus_cli.domain.message import Message
+from nereus_cli.domain.outcome import Reason
+from nereus_cli.domain.records import Command
+from nereus_cli.fold import Fold, Nothing, batches
+from nereus_cli.log.files import FileLog
+from nereus_cli.ports import Appended, CorruptLogError, NewerFormatError, Views
+from nereus_cli.prepare.wishes import Prepared
+from nereus_cli.presence import Presence, probe
+
+if TYPE_CHECKING:
+    from nereus_cli.destinations.shell import ShellDestination
+    from nereus_cli.lease import FileLease
+    from nereus_cli.projection.sqlite import SqliteProjection
+
+FORMAT: Final = 1
+_DESCRIPTION: Final = "store.json"
+_FOLDERS: Final = ("projection", "owner", "keeper", "attempts")
+
+
+class NoStoreError(Exception):
+    """Nothing was ever scheduled there, and this verb does not create a store."""
+
+
+class _Description(msgspec.Struct, frozen=True):
+    schema: str
+    format: int
+
+
+class Store:
+    """One opened store. Close it; nothing it acknowledged depends on that."""
+
+    def __init__(self, path: str, log: FileLog, clock: HostClock, limits: Limits) -> None:
+        """``open_store`` is how to get one."""
+        self.path = path
+        self.log = log
+        self.clock = clock
+        self.limits = limits
+        self._readers: list[SqliteProjection] = []
+
+    def close(self) -> None:
+        """Gives back descriptors."""
+        for reader in self._readers:
+            reader.close()
+        self.log.close()
+
+    def __enter__(self) -> Store:
+        """For ``with``."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Closes."""
+        self.close()
+
+    # ------------------------------------------------------------------------------------------ asking, answering
+
+    def append(self, prepared: Sequence[Prepared]) -> Sequence[Appended]:
+        """QUEUED: durable on return. Raises what CommandLog.append raises."""
+        return self.log.append([one.payload for one in prepared])
+
+    def answer(self, prepared: Sequence[Prepared], appended: Sequence[Appended]) -> list[Answer]:
+        """APPLIED or REJECTED, by folding the log through the last of these positions: no lock, no write."""
+        view = self.view(through=max(one.position for one in appended))
+        results = view.results([one.command.command_id for one in prepared])
+        answers = []
+        for one, place in zip(prepared, appended, strict=True):
+            name = getattr(one.command.stated, "message_id", "")
+            message = view.messages([name]).get(name) if name else None
+            result = results.get(one.command.command_id)
+            if result is None:
+                answers.append(Answer(prepared=one, appended=place, message=message))
+            elif result.command_hash != one.command.command_hash:
+                answers.append(self._compared(conflict(one, place, result, message), result.position))
+            else:
+                answer = Answer(prepared=one, appended=place, result=result, message=message)
+                clash = result.reason is Reason.MESSAGE_CONFLICT and message is not None
+                answers.append(self._compared(answer, message.created_position) if clash and message else answer)
+        return answers
+
+    def command_at(self, position: int) -> Command | None:
+        """The client command at a position, while the log still holds it."""
+        record = self.log.record_at(position)
+        if record is None or record.link is not None:
+            return None
+        with contextlib.suppress(UndecodableError):
+            return decode_command(record.payload)
+        return None
+
+    def _compared(self, answer: Answer, position: int) -> Answer:
+        """With the names of what differs from the command at ``position``, and when that one is due."""
+        original = self.command_at(position)
+        if original is None:
+            return answer
+        names = differing(answer.prepared.command.stated, original.stated)
+        due = answer.message.deliver_at if answer.message else None
+        return msgspec.structs.replace(answer, differing=names, original=original, original_deliver_at=due)
+
+    # --------------------------------------------------------------------------------------------------- looking
+
+    def view(self, through: int | None = None) -> Views:
+        """The state as of the durable end, or of ``through``: stored rows and the tail of the log over them."""
+        from nereus_cli.projection.overlay import Overlay
+
+        base = self._reader()
+        applied = base.head().applied if base else 0
+        end = self.log.bounds().durable if through is None else through
+        if base and applied > max(end, self.log.bounds().durable):
+            raise self._leading(applied)
+        if end - applied > self.limits.fold_records_max and self._catch_up():
+            base = self._reader()
+        fold = Fold(base or Nothing(), self.limits)
+        self._fold(fold, end)
+        return Overlay(base, fold.batch)
+
+    def presence(self) -> Presence:
+        """Whether an owner lives and makes progress."""
+        now = self.clock.read()
+        return probe(f"{self.path}/owner", now.monotonic_ns, now.boot_id)
+
+    def replayed(self, directory: str, through: int) -> SqliteProjection:
+        """The state folded from the log alone into a fresh file below ``directory``."""
+        from pathlib import Path
+
+        from nereus_cli.projection.sqlite import SqliteProjection
+
+        fresh = SqliteProjection(Path(directory) / "replay.db", self.log.store_id, write=True)
+        for batch in batches(self.log.read(0, through=through), self.limits.apply_batch_max):
+            fold = Fold(fresh, self.limits)
+            fold.apply(batch)
+            fresh.commit(fold.settle())
+        return fresh
+
+    def stored(self) -> SqliteProjection | None:
+        """The stored rows as they are, or None when there are none that can be used."""
+        return self._reader()
+
+    def _fold(self, fold: Fold, through: int) -> None:
+        if fold.head.applied < through:
+            for batch in batches(self.log.read(fold.head.applied, through=through), self.limits.apply_batch_max):
+                fold.apply(batch)
+
+    def _reader(self) -> SqliteProjection | None:
+        path = f"{self.path}/projection/state.db"
+        if not os.path.exists(path):
+            return None
+        from pathlib import Path
+
+        from nereus_cli.projection.sqlite import ProjectionError, SqliteProjection
+
+        try:
+            reader = SqliteProjection(Path(path), self.log.store_id, write=False)
+        except ProjectionError:
+            return None
+        self._readers.append(reader)
+        return reader
+
+    def _catch_up(self) -> bool:
+        """A tail too long for memory goes to the projection, if nobody else is writing it."""
+        from nereus_cli.ports import BusyError
+
+        lease = self.projection_lease()
+        try:
+            lease.acquire()
+        except BusyError:
+            return False
+        try:
+            projection = self.open_projection()
+            try:
+                for _ in self.pull(projection, None):
+                    pass
+            finally:
+                projection.close()
+        finally:
+            lease.release()
+        return True
+
+    # ---------------------------------------------------------------------------------------------- for the owner
+
+    def pull(self, projection: SqliteProjection, through: int | None) -> Iterator[list[object]]:
+        """Applies what is durable to the stored rows, batch by batch; yields what each record did."""
+        records = self.log.read(projection.head().applied, through=through)
+        for batch in batches(records, self.limits.apply_batch_max):
+            fold = Fold(projection, self.limits)
+            applied = fold.apply(batch)
+            projection.commit(fold.settle())
+            yield list(applied)
+
+    def open_projection(self) -> SqliteProjection:
+        """For the holder of the projection lock. Rows of another layout are folded anew; rows that are ahead of
+        the log prove a lost tail and are never rebuilt in silence."""
+        from pathlib import Path
+
+        from nereus_cli.projection.sqlite import ProjectionError, SqliteProjection
+
+        path = Path(self.path) / "projection" / "state.db"
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
+        try:
+            projection = SqliteProjection(path, self.log.store_id, write=True)
+        except ProjectionError:
+            for name in (path, path.with_name("state.db-wal"), path.with_name("state.db-shm")):
+                name.unlink(missing_ok=True)
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
+            projection = SqliteProjection(path, self.log.store_id, write=True)
+        applied = projection.head().applied
+        if applied > self.log.bounds().durable:
+            projection.close()
+            raise self._leading(applied)
+        return projection
+
+    def owner_lease(self) -> FileLease:
+        """The lock of the one owner."""
+        from nereus_cli.lease import FileLease
+
+        return FileLease(f"{self.path}/owner/lock", "this store")
+
+    def projection_lease(self) -> FileLease:
+        """The lock of whoever writes the projection."""
+        from nereus_cli.lease import FileLease
+
+        return FileLease(f"{self.path}/projection/lock", "the projection")
+
+    def destination(self) -> ShellDestination:
+        """Where effects happen."""
+        from nereus_cli.destinations.shell import ShellDestination
+
+        return ShellDestination(self.path, self.limits)
+
+    def _leading(self, applied: int) -> CorruptLogError:
+        return CorruptLogError(
+            f"the projection has applied position {applied}, but the log ends before it: its tail is lost. "
+            "If this store is a copy, delete the copy's projection directory",
+            file=f"{self.path}/log",
+            position=self.log.bounds().durable + 1,
+        )
+
+
+def open_store(path: str, *, create: bool = False, limits: Limits = PRODUCTION) -> Store:
+    """Opens the store at ``path``; with ``create`` makes a missing one. Touches nothing that a newer version wrote.
+
+    Raises NoStoreError, trust.UnsafeError, trust.ForeignError, NewerFormatError, CorruptLogError, OSError."""
+    path = os.path.abspath(path)
+    disk = SystemDisk()
+    if create and not os.path.lexists(f"{path}/{_DESCRIPTION}"):
+        _create(path, disk)
+    elif not os.path.isdir(path):
+        msg = f"there is no store at {path}"
+        raise NoStoreError(msg)
+    trust.judge(path)
+    if not os.path.lexists(f"{path}/{_DESCRIPTION}"):
+        msg = f"{path} is not a store: it has no {_DESCRIPTION}"
+        raise NoStoreError(msg)
+    _check_format(path)
+    clock = HostClock()
+    log = FileLog(f"{path}/log", disk=disk, clock=clock, limits=limits, create=create)
+    return Store(path, log, clock, limits)
+
+
+def _create(path: str, disk: SystemDisk) -> None:
+    """A directory of ours, its folders and its description, durable before anything is appended."""
+    missing = _missing(path)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(path, 0o700)
+        os.chmod(path, 0o700)
+    trust.judge(path)
+    foreign = set(os.listdir(path)) - {"log", *_FOLDERS} - {n for n in os.listdir(path) if n.startswith(_DESCRIPTION)}
+    if foreign:
+        msg = f"{path} is not empty and is not a store: it holds {sorted(foreign)[0]!r}"
+        raise FileExistsError(17, msg, path)
+    directory = disk.open_directory(path)
+    try:
+        for name in ("log", *_FOLDERS):
+            with contextlib.suppress(FileExistsError):
+                disk.make_directory(name, below=directory)
+        _describe(disk, directory)
+    finally:
+        disk.close(directory)
+    for parent in missing:
+        with contextlib.closing(_Directory(disk, parent)) as opened:
+            disk.sync_directory(opened.fd)
+
+
+class _Directory:
+    """An open directory, for ``closing``."""
+
+    def __init__(self, disk: SystemDisk, path: str) -> None:
+        self._disk = disk
+        self.fd = disk.open_directory(path)
+
+    def close(self) -> None:
+        self._disk.close(self.fd)
+
+
+def _missing(path: str) -> Iterable[str]:
+    """The directories whose entries are about to change, outermost last."""
+    changed = []
+    while not os.path.lexists(path):
+        path = os.path.dirname(path)
+        changed.append(path)
+    return changed
+
+
+def _describe(disk: SystemDisk, directory: int) -> None:
+    aside = f"{_DESCRIPTION}.{os.getpid()}"
+    fd = disk.open_file(aside, below=directory, create=True)
+    try:
+        disk.truncate(fd, 0)
+        disk.write_at(fd, msgspec.json.encode(_Description("nereus.store/1", FORMAT)) + b"\n", 0)
+        disk.sync_data(fd)
+    finally:
+        disk.close(fd)
+    with contextlib.suppress(FileExistsError):
+        disk.link(aside, _DESCRIPTION, below=directory)
+    disk.unlink(aside, below=directory)
+    disk.sync_directory(directory)
+
+
+def _check_format(path: str) -> None:
+    with open(f"{path}/{_DESCRIPTION}", "rb") as file:
+        text = file.read(4_096)
+    try:
+        description = msgspec.json.decode(text, type=_Description)
+    except msgspec.DecodeError as error:
+        msg = f"{path}/{_DESCRIPTION} cannot be read: {error}"
+        raise CorruptLogError(msg, file=f"{path}/{_DESCRIPTION}", position=0) from None
+    if description.format > FORMAT:
+        msg = f"the store has format {description.format}, this version knows up to {FORMAT}"
+        raise NewerFormatError(msg)
+
+
+def message_of(view: Views, message_id: str) -> Message | None:
+    """One message, or None."""
+    return view.messages([message_id]).get(message_id)
