@@ -33,8 +33,9 @@ lint: setup ## style, by ruff
 	@$(BIN)/ruff check --quiet
 	@$(BIN)/ruff format --check --quiet || { echo "lint: not formatted; 'make fmt' does it"; exit 1; }
 
-types: setup ## types, by mypy
-	@$(BIN)/mypy --no-error-summary
+types: setup ## types, by mypy, on Linux and on macOS
+	@$(BIN)/mypy --no-error-summary --platform linux
+	@$(BIN)/mypy --no-error-summary --platform darwin --cache-dir .mypy_cache/darwin
 
 imports: setup ## who may import whom, by import-linter
 	@$(BIN)/lint-imports > .venv/imports.txt 2>&1 || { cat .venv/imports.txt; exit 1; }
