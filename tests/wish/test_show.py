@@ -90,6 +90,21 @@ def test_the_exact_text(zone: str | None, offset_s: int, text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("instant_ns", "offset_s", "text"),
+    [
+        (FIRST_S * NS, -18000, "0001-01-01T00:00:00Z[Etc/Far]"),
+        (FIRST_S * NS, 18000, "0001-01-01T05:00:00+05:00[Etc/Far]"),
+        (LAST_S * NS, 18000, "9999-12-31T23:59:59Z[Etc/Far]"),
+        (LAST_S * NS, -18000, "9999-12-31T18:59:59-05:00[Etc/Far]"),
+    ],
+)
+def test_the_exact_text_where_a_local_year_would_not_have_four_digits(
+    instant_ns: int, offset_s: int, text: str
+) -> None:
+    assert zoned_text(instant_ns, "Etc/Far", offset_s) == text
+
+
+@pytest.mark.parametrize(
     ("difference_ns", "text"),
     [
         (0, "now"),
