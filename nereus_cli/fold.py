@@ -70,7 +70,7 @@ class Fold:
         self, record: LogRecord, item: Record | None, messages: Mapping[str, Message], results: Mapping[str, Result]
     ) -> Applied:
         batch = self.batch
-        place = Place(record.position, record.persisted_at)
+        place = Place(record.position, record.persisted_at, record.boot_id, record.monotonic_ns)
         name = named_message(item)
         message = batch.messages.get(name) or messages.get(name) if name else None
         if item is None:
@@ -80,7 +80,7 @@ class Fold:
             change = apply_command(Facts(batch.head, known, message), item, place, self._limits)
         else:
             link = record.link
-            chain = Chain(-1, -1, b"") if link is None else Chain(link.epoch, link.prev, record.boot_id)
+            chain = Chain(-1, -1) if link is None else Chain(link.epoch, link.prev)
             change = apply_mutation(Facts(batch.head, None, message), item, chain, place, self._limits)
         _gather(batch, change)
         return Applied(record.position, item, change)

@@ -28,7 +28,7 @@ from nereus_cli.domain.limits import PRODUCTION, Limits
 from nereus_cli.domain.message import Message
 from nereus_cli.domain.outcome import Reason
 from nereus_cli.domain.records import Command
-from nereus_cli.fold import Fold, Nothing, batches
+from nereus_cli.fold import Applied, Fold, Nothing, batches
 from nereus_cli.log.files import FileLog
 from nereus_cli.ports import Appended, CorruptLogError, NewerFormatError, Views
 from nereus_cli.prepare.wishes import Prepared
@@ -202,14 +202,14 @@ class Store:
 
     # ---------------------------------------------------------------------------------------------- for the owner
 
-    def pull(self, projection: SqliteProjection, through: int | None) -> Iterator[list[object]]:
+    def pull(self, projection: SqliteProjection, through: int | None) -> Iterator[list[Applied]]:
         """Applies what is durable to the stored rows, batch by batch; yields what each record did."""
         records = self.log.read(projection.head().applied, through=through)
         for batch in batches(records, self.limits.apply_batch_max):
             fold = Fold(projection, self.limits)
             applied = fold.apply(batch)
             projection.commit(fold.settle())
-            yield list(applied)
+            yield applied
 
     def open_projection(self) -> SqliteProjection:
         """For the holder of the projection lock. Rows of another layout are folded anew; rows that are ahead of
@@ -233,6 +233,10 @@ class Store:
             raise self._leading(applied)
         return projection
 
+    def another_log(self) -> FileLog:
+        """The same log once more, for a thread of its own."""
+        return FileLog(f"{self.path}/log", disk=SystemDisk(), clock=self.clock, limits=self.limits)
+
     def owner_lease(self) -> FileLease:
         """The lock of the one owner."""
         from nereus_cli.lease import FileLease
@@ -249,7 +253,7 @@ class Store:
         """Where effects happen."""
         from nereus_cli.destinations.shell import ShellDestination
 
-        return ShellDestination(self.path, self.limits)
+        return ShellDestination(self.path, self.limits, self.clock.read().boot_id)
 
     def _leading(self, applied: int) -> CorruptLogError:
         return CorruptLogError(

@@ -15,11 +15,10 @@ from nereus_cli.domain.records import Command, Mutation, OwnerAcquired
 
 
 class Chain(msgspec.Struct, frozen=True):
-    """The link of an owner record as the fold needs it, with the boot it was written in."""
+    """The link of an owner record as the fold needs it."""
 
     epoch: int
     prev: int
-    boot_id: bytes
 
 
 def apply_command(facts: Facts, command: Command, place: Place, limits: Limits) -> Change:
@@ -39,7 +38,7 @@ def apply_mutation(facts: Facts, mutation: Mutation, chain: Chain, place: Place,
     head = msgspec.structs.replace(head, owner_position=place.position)
     if isinstance(mutation, OwnerAcquired):
         owner = OwnerFact(
-            place.position, chain.epoch, place.persisted_at, mutation.host, mutation.pid, mutation.inode, chain.boot_id
+            place.position, chain.epoch, place.persisted_at, mutation.host, mutation.pid, mutation.inode, place.boot_id
         )
         return Change(msgspec.structs.replace(head, epoch=chain.epoch, owner=owner), verdict=Verdict.TAKEN)
     return mutations.decide(msgspec.structs.replace(facts, head=head), mutation, place, limits)

@@ -21,10 +21,13 @@ class Verdict(enum.StrEnum):
 
 
 class Place(msgspec.Struct, frozen=True):
-    """Where a record stands and what its appender's wall clock said."""
+    """Where a record stands, and both clocks of its appender: the wall, and the one that counts suspend in that
+    boot."""
 
     position: int
     persisted_at: int
+    boot_id: bytes = b""
+    monotonic_ns: int = 0
 
 
 class OwnerFact(msgspec.Struct, frozen=True, array_like=True):

@@ -107,7 +107,8 @@ STATE_OF: Final[dict[type, State]] = {
 
 
 class Attempt(msgspec.Struct, frozen=True, array_like=True):
-    """One admitted side effect. Until its outcome is recorded ``side_effect`` is None."""
+    """One admitted side effect. Until its outcome is recorded ``side_effect`` is None. ``boot_id`` and
+    ``admitted_monotonic_ns`` are those of the record that holds its admission: evidence is judged against them."""
 
     attempt_id: str
     number: int
@@ -117,6 +118,8 @@ class Attempt(msgspec.Struct, frozen=True, array_like=True):
     lateness_ns: int
     grace_ns: int
     timeout_ns: int | None = None
+    boot_id: bytes = b""
+    admitted_monotonic_ns: int = 0
     clock_mode: str = "host"
     earliest: int = 0
     latest: int = 0

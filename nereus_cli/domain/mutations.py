@@ -81,6 +81,8 @@ def _admit(facts: Facts, admission: Admission, place: Place) -> Change:
         lateness_ns=max(admission.latest - message.deliver_at, 0),
         grace_ns=admission.grace_ns,
         timeout_ns=message.policy.timeout_ns,
+        boot_id=place.boot_id,
+        admitted_monotonic_ns=place.monotonic_ns,
         clock_mode=admission.clock_mode,
         earliest=admission.earliest,
         latest=admission.latest,

@@ -14,7 +14,7 @@ import msgspec
 from nereus_cli.domain import judge
 from nereus_cli.domain.facts import Verdict
 from nereus_cli.domain.identity import generated_attempt_id
-from nereus_cli.domain.instant import MILLISECOND, Reading
+from nereus_cli.domain.instant import MILLISECOND, SECOND, Reading
 from nereus_cli.domain.limits import Limits
 from nereus_cli.domain.message import Attempt, Message, Work
 from nereus_cli.domain.plan import Admit, HoldLate, LetExpire, choose
@@ -85,17 +85,6 @@ class Engine:
             self._running[start.attempt.attempt_id] = start.message.message_id
         self.settle(self._destination.recover(starts))
 
-    def recover_running(self) -> None:
-        """What runs lost its keeper: every attempt in progress is decided from its evidence."""
-        ids = set(self._running.values())
-        starts = [
-            self._restart(message, attempt)
-            for message in self._projection.messages(ids).values()
-            for attempt in message.open_attempts
-            if attempt.side_effect is None and attempt.attempt_id in self._running
-        ]
-        self.settle(self._destination.recover(starts))
-
     def turn(self, reading: Reading, *, gated: bool = False) -> Sequence[Mutation]:
         """Records to append in one batch: outcomes first, then what is due, as far as there is room. While the
         clock is gated nothing is admitted and nothing expires."""
@@ -136,14 +125,17 @@ class Engine:
         self._outcomes += outcomes
 
     def next_wake(self, now: int) -> int:
-        """The wall instant at which a turn may have something to do; ``now`` if it has already."""
+        """The wall instant at which a turn may have something to do; ``now`` if it has already. Without room for
+        another attempt no timer matters: the end of one that runs rings by itself."""
         if self._outcomes:
             return now
+        if not self.admitting or self._room() <= 0:
+            return now + SECOND
         self._timeline.refill(now, self._projection)
         return self._timeline.next_timer()
 
     def _due(self, reading: Reading) -> list[Mutation]:
-        room = min(self._concurrency - len(self._running) - len(self._claims), self._limits.turn_admissions_max)
+        room = self._room()
         if room <= 0:
             return []
         self._timeline.refill(reading.latest, self._projection)
@@ -154,6 +146,10 @@ class Engine:
         for message in plan.waiting:
             self._timeline.put_back(message)
         return [self._decided(decision, reading) for decision in plan.decisions]
+
+    def _room(self) -> int:
+        free = self._concurrency - len(self._running) - len(self._claims)
+        return min(free, self._limits.turn_admissions_max)
 
     def _decided(self, decision: Admit | LetExpire | HoldLate, reading: Reading) -> Mutation:
         message = decision.message
