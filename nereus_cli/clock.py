@@ -36,7 +36,7 @@ class HostClock:
 def read_boot_id() -> bytes:
     """16 bytes that no other boot of this machine has; derived from the start of the boot where none is given."""
     try:
-        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:  # noqa: PTH123 -- pathlib costs start-up
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
             return bytes.fromhex(file.read().strip().replace("-", ""))
     except OSError:
         import subprocess

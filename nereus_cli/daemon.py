@@ -64,9 +64,7 @@ class Parts(msgspec.Struct):
     report: Report
 
 
-def run_owner(
-    store: Store, *, concurrency: int, grace_ns: int, until_idle: bool, once: bool, report: Report
-) -> int:
+def run_owner(store: Store, *, concurrency: int, grace_ns: int, until_idle: bool, once: bool, report: Report) -> int:
     """Owns the store until it is told to stop, or until nothing is left to do. Returns the exit status.
 
     Raises BusyError when somebody else owns the store, CorruptLogError when it must not be run."""
@@ -116,8 +114,12 @@ class Session:
         self._log = parts.store.log
         self._projection = parts.projection
         self._engine = Engine(
-            parts.projection, parts.destination, parts.store.limits,
-            concurrency=orders.concurrency, grace_ns=orders.grace_ns, entropy=os.urandom,
+            parts.projection,
+            parts.destination,
+            parts.store.limits,
+            concurrency=orders.concurrency,
+            grace_ns=orders.grace_ns,
+            entropy=os.urandom,
         )
         self._writer: OwnerWriter | None = None
         self._steps = StepWatch(None)
@@ -175,7 +177,9 @@ class Session:
         """Another owner's record, or one of ours that the fold voided, ends this epoch (I11)."""
         head, mine = self._projection.head(), self._head()
         if head.epoch != mine.epoch or head.owner_position != mine.position:
-            msg = f"epoch {mine.epoch} at {mine.position} is not what the log says: {head.epoch} at {head.owner_position}"
+            msg = (
+                f"epoch {mine.epoch} at {mine.position} is not what the log says: {head.epoch} at {head.owner_position}"
+            )
             raise LostError(msg)
 
     def _head(self) -> OwnerHead:

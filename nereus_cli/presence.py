@@ -12,12 +12,14 @@ from typing import Final
 
 import msgspec
 
+from nereus_cli.disk import SystemDisk
 from nereus_cli.domain.instant import SECOND
 
 STALE_NS: Final = 10 * SECOND
 BEAT_EVERY_NS: Final = SECOND
 _SOCKET = "sock"
 _BEAT = "beat"
+_BEAT_ASIDE = "beat.new"
 
 
 class Beat(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,7 +86,7 @@ class OwnerSocket:
         """Listens below the owner's directory at ``path``, which exists."""
         import socket
 
-        self._path = path
+        self._disk = SystemDisk()
         self._directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         with contextlib.suppress(FileNotFoundError):
             os.unlink(_SOCKET, dir_fd=self._directory)
@@ -110,15 +112,14 @@ class OwnerSocket:
     def beat(self, beat: Beat) -> None:
         """Says how it fares: one small write that a reader sees whole or not at all."""
         data = msgspec.msgpack.encode(beat)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
         with contextlib.suppress(OSError):
-            fd = os.open(f"{_BEAT}.new", flags, 0o600, dir_fd=self._directory)
+            fd = self._disk.open_file(_BEAT_ASIDE, below=self._directory, create=True)
             try:
-                os.truncate(fd, 0)
-                os.write(fd, data)
+                self._disk.truncate(fd, 0)
+                self._disk.write_at(fd, data, 0)
             finally:
-                os.close(fd)
-            os.replace(f"{_BEAT}.new", _BEAT, src_dir_fd=self._directory, dst_dir_fd=self._directory)
+                self._disk.close(fd)
+            self._disk.rename(_BEAT_ASIDE, _BEAT, below=self._directory)
 
     def close(self) -> None:
         """Stops listening and takes the name away."""

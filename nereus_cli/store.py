@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Self
 
 import msgspec
 
-from nereus_cli import trust
+from nereus_cli import founding, trust
 from nereus_cli.answers import Answer, conflict, differing
 from nereus_cli.clock import HostClock
 from nereus_cli.codec import UndecodableError, decode_command
@@ -30,7 +30,7 @@ from nereus_cli.domain.outcome import Reason
 from nereus_cli.domain.records import Command
 from nereus_cli.fold import Applied, Fold, Nothing, batches
 from nereus_cli.log.files import FileLog
-from nereus_cli.ports import Appended, CorruptLogError, NewerFormatError, Views
+from nereus_cli.ports import Appended, CorruptLogError, Views
 from nereus_cli.prepare.wishes import Prepared
 from nereus_cli.presence import Presence, probe
 
@@ -39,18 +39,9 @@ if TYPE_CHECKING:
     from nereus_cli.lease import FileLease
     from nereus_cli.projection.sqlite import SqliteProjection
 
-FORMAT: Final = 1
-_DESCRIPTION: Final = "store.json"
-_FOLDERS: Final = ("projection", "owner", "keeper", "attempts")
-
 
 class NoStoreError(Exception):
     """Nothing was ever scheduled there, and this verb does not create a store."""
-
-
-class _Description(msgspec.Struct, frozen=True):
-    schema: str
-    format: int
 
 
 class Store:
@@ -70,7 +61,7 @@ class Store:
             reader.close()
         self.log.close()
 
-    def __enter__(self) -> Store:
+    def __enter__(self) -> Self:
         """For ``with``."""
         return self
 
@@ -270,92 +261,21 @@ def open_store(path: str, *, create: bool = False, limits: Limits = PRODUCTION) 
     Raises NoStoreError, trust.UnsafeError, trust.ForeignError, NewerFormatError, CorruptLogError, OSError."""
     path = os.path.abspath(path)
     disk = SystemDisk()
-    if create and not os.path.lexists(f"{path}/{_DESCRIPTION}"):
-        _create(path, disk)
-    elif not os.path.isdir(path):
+    new = create and not founding.is_store(path)
+    changed = founding.make_directory(path) if new else ()
+    if not os.path.isdir(path):
         msg = f"there is no store at {path}"
         raise NoStoreError(msg)
     trust.judge(path)
-    if not os.path.lexists(f"{path}/{_DESCRIPTION}"):
-        msg = f"{path} is not a store: it has no {_DESCRIPTION}"
+    if new:
+        founding.furnish(path, disk, changed)
+    if not founding.is_store(path):
+        msg = f"{path} is not a store: it has no {founding.DESCRIPTION}"
         raise NoStoreError(msg)
-    _check_format(path)
+    founding.check_format(path)
     clock = HostClock()
     log = FileLog(f"{path}/log", disk=disk, clock=clock, limits=limits, create=create)
     return Store(path, log, clock, limits)
-
-
-def _create(path: str, disk: SystemDisk) -> None:
-    """A directory of ours, its folders and its description, durable before anything is appended."""
-    missing = _missing(path)
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    with contextlib.suppress(FileExistsError):
-        os.mkdir(path, 0o700)
-        os.chmod(path, 0o700)
-    trust.judge(path)
-    foreign = set(os.listdir(path)) - {"log", *_FOLDERS} - {n for n in os.listdir(path) if n.startswith(_DESCRIPTION)}
-    if foreign:
-        msg = f"{path} is not empty and is not a store: it holds {sorted(foreign)[0]!r}"
-        raise FileExistsError(17, msg, path)
-    directory = disk.open_directory(path)
-    try:
-        for name in ("log", *_FOLDERS):
-            with contextlib.suppress(FileExistsError):
-                disk.make_directory(name, below=directory)
-        _describe(disk, directory)
-    finally:
-        disk.close(directory)
-    for parent in missing:
-        with contextlib.closing(_Directory(disk, parent)) as opened:
-            disk.sync_directory(opened.fd)
-
-
-class _Directory:
-    """An open directory, for ``closing``."""
-
-    def __init__(self, disk: SystemDisk, path: str) -> None:
-        self._disk = disk
-        self.fd = disk.open_directory(path)
-
-    def close(self) -> None:
-        self._disk.close(self.fd)
-
-
-def _missing(path: str) -> Iterable[str]:
-    """The directories whose entries are about to change, outermost last."""
-    changed = []
-    while not os.path.lexists(path):
-        path = os.path.dirname(path)
-        changed.append(path)
-    return changed
-
-
-def _describe(disk: SystemDisk, directory: int) -> None:
-    aside = f"{_DESCRIPTION}.{os.getpid()}"
-    fd = disk.open_file(aside, below=directory, create=True)
-    try:
-        disk.truncate(fd, 0)
-        disk.write_at(fd, msgspec.json.encode(_Description("nereus.store/1", FORMAT)) + b"\n", 0)
-        disk.sync_data(fd)
-    finally:
-        disk.close(fd)
-    with contextlib.suppress(FileExistsError):
-        disk.link(aside, _DESCRIPTION, below=directory)
-    disk.unlink(aside, below=directory)
-    disk.sync_directory(directory)
-
-
-def _check_format(path: str) -> None:
-    with open(f"{path}/{_DESCRIPTION}", "rb") as file:
-        text = file.read(4_096)
-    try:
-        description = msgspec.json.decode(text, type=_Description)
-    except msgspec.DecodeError as error:
-        msg = f"{path}/{_DESCRIPTION} cannot be read: {error}"
-        raise CorruptLogError(msg, file=f"{path}/{_DESCRIPTION}", position=0) from None
-    if description.format > FORMAT:
-        msg = f"the store has format {description.format}, this version knows up to {FORMAT}"
-        raise NewerFormatError(msg)
 
 
 def message_of(view: Views, message_id: str) -> Message | None:

@@ -24,8 +24,8 @@ class Waiter:
     def __init__(self) -> None:
         """Takes over the stop signals; the main thread makes it."""
         self._bell, self._rope = os.pipe()
-        os.set_blocking(self._bell, False)  # noqa: FBT003 -- the standard library's signature
-        os.set_blocking(self._rope, False)  # noqa: FBT003 -- the standard library's signature
+        os.set_blocking(self._bell, False)
+        os.set_blocking(self._rope, False)
         self.stops = 0
         self._before = {number: signal.signal(number, self._stop) for number in _STOP_SIGNALS}
 

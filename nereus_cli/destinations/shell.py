@@ -11,7 +11,10 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+import msgspec
+
 from nereus_cli.destinations import keeper_facts as facts
+from nereus_cli.destinations.child_environment import attempt_environment
 from nereus_cli.destinations.keeper_client import KeeperAwayError, KeeperClient
 from nereus_cli.destinations.keeper_decide import (
     DoorClosed,
@@ -22,17 +25,27 @@ from nereus_cli.destinations.keeper_decide import (
     decide_all,
 )
 from nereus_cli.destinations.keeper_requests import StartRequest
+from nereus_cli.destinations.references import read_environment_file, read_reference
 from nereus_cli.domain.instant import MILLISECOND
 from nereus_cli.domain.judge import Happened, exited, judge
 from nereus_cli.domain.limits import Limits
 from nereus_cli.domain.message import Attempt, Message
-from nereus_cli.domain.outcome import Risk
 from nereus_cli.domain.records import Command, Outcome, Reschedule, Schedule, Shell, Usage
 from nereus_cli.ports import CannotStartError, Start
 
 SHELL: Final = b"/bin/sh"
-_REFERENCE_BYTES_MAX: Final = 64 << 10
-Pairs = tuple[tuple[bytes, bytes], ...]
+
+
+class Known(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of an ending beside how it is judged; instants in nanoseconds."""
+
+    exit_code: int | None = None
+    signal: int | None = None
+    errno: int | None = None
+    started_at: int | None = None
+    ended_at: int | None = None
+    detail: str = ""
+    usage: Usage | None = None
 
 
 class ShellDestination:
@@ -49,7 +62,7 @@ class ShellDestination:
 
     # ----------------------------------------------------------------------------------------------- the port
 
-    def materialise(self, message: Message, command: Command) -> object:
+    def materialise(self, message: Message, command: Command) -> object:  # noqa: ARG002 -- the port's shape
         """The complete environment, but for what only the attempt knows. Raises CannotStartError.
 
         The keeper is there before the admission: only evidence that is older can prove that nothing was started."""
@@ -140,7 +153,7 @@ class ShellDestination:
                 if start is not None:
                     self._decide([start], "")
             case facts.Closed(attempt_id=attempt_id):
-                self._settle(attempt_id, Happened.DOOR_CLOSED)
+                self._settle(attempt_id, Happened.DOOR_CLOSED, Known())
             case facts.NotStarted():
                 self._not_started(fact)
             case facts.Ended():
@@ -160,14 +173,16 @@ class ShellDestination:
                 return
             case DoorClosed():
                 happened = Happened.NO_RESOURCES if why else Happened.DOOR_CLOSED
-                self._settle(attempt_id, happened, detail=why)
+                self._settle(attempt_id, happened, Known(detail=why))
             case NoEvidence():
                 happened = Happened.TIMED_OUT if verdict.timed_out else Happened.NO_EVIDENCE
                 self._settle(
                     attempt_id,
                     Happened.STOPPED if verdict.stopped else happened,
-                    started_at=verdict.started_at_ns,
-                    detail=verdict.reason + (f"; pid {verdict.pid}" if verdict.pid else ""),
+                    Known(
+                        started_at=verdict.started_at_ns,
+                        detail=verdict.reason + (f"; pid {verdict.pid}" if verdict.pid else ""),
+                    ),
                 )
             case facts.NotStarted():
                 self._not_started(verdict)
@@ -192,36 +207,27 @@ class ShellDestination:
         self._settle(
             ended.attempt_id,
             happened,
-            exit_code=code,
-            signal=signal,
-            started_at=ended.started_at_ns,
-            ended_at=ended.ended_at_ns,
-            usage=_usage(ended),
+            Known(
+                exit_code=code,
+                signal=signal,
+                started_at=ended.started_at_ns,
+                ended_at=ended.ended_at_ns,
+                usage=_usage(ended),
+            ),
         )
 
     def _not_started(self, fact: facts.NotStarted) -> None:
         happened = Happened.NO_RESOURCES if fact.for_want_of_resources else Happened.NOT_STARTABLE
         detail = "the working directory is missing" if fact.what == "cwd" else fact.what
-        self._settle(fact.attempt_id, happened, number=fact.errno, detail=f"{detail}: {os.strerror(fact.errno)}")
+        known = Known(errno=fact.errno, detail=f"{detail}: {os.strerror(fact.errno)}")
+        self._settle(fact.attempt_id, happened, known)
 
-    def _settle(
-        self,
-        attempt_id: str,
-        happened: Happened,
-        *,
-        exit_code: int | None = None,
-        signal: int | None = None,
-        number: int | None = None,
-        started_at: int | None = None,
-        ended_at: int | None = None,
-        detail: str = "",
-        usage: Usage | None = None,
-    ) -> None:
+    def _settle(self, attempt_id: str, happened: Happened, known: Known) -> None:
         """Each attempt once: what comes later for it is no news."""
         start = self._running.pop(attempt_id, None)
         if start is None:
             return
-        row = judge(happened, exit_code)
+        row = judge(happened, known.exit_code)
         self._ended.append(
             Outcome(
                 message_id=start.message.message_id,
@@ -230,13 +236,13 @@ class ShellDestination:
                 code=row.code,
                 disposition=row.disposition,
                 basis=row.basis,
-                exit_code=exit_code,
-                signal=signal,
-                errno=number,
-                started_at=started_at,
-                ended_at=ended_at,
-                detail=detail,
-                usage=usage,
+                exit_code=known.exit_code,
+                signal=known.signal,
+                errno=known.errno,
+                started_at=known.started_at,
+                ended_at=known.ended_at,
+                detail=known.detail,
+                usage=known.usage,
             )
         )
 
@@ -269,80 +275,6 @@ def shell_of(command: Command) -> Shell:
     raise CannotStartError(msg, errno=errno.EINVAL)
 
 
-def attempt_environment(start: Start) -> dict[bytes, bytes]:
-    """What every child is told of itself."""
-    message, attempt = start.message, start.attempt
-    deadline = ""
-    if attempt.timeout_ns is not None:
-        deadline = _seconds(attempt.admitted_at + attempt.timeout_ns)
-    others = any(a.side_effect is not None for a in message.open_attempts)
-    risk = Risk.POSSIBLE if others and message.risk is Risk.NONE else message.risk
-    values = {
-        "NEREUS_MESSAGE_ID": message.message_id,
-        "NEREUS_GENERATION": str(attempt.generation),
-        "NEREUS_ATTEMPT": str(attempt.number),
-        "NEREUS_ATTEMPT_ID": attempt.attempt_id,
-        "NEREUS_IDEMPOTENCY_KEY": f"{message.message_id}:{attempt.generation}",
-        "NEREUS_DELIVER_AT": _seconds(message.deliver_at),
-        "NEREUS_DUPLICATE_RISK": risk.value,
-        "NEREUS_DEADLINE": deadline,
-    }
-    return {name.encode(): value.encode() for name, value in values.items()}
-
-
-def read_reference(reference: str) -> bytes:
-    """The value behind ``file:``, ``env:`` or ``credential:``; a message about it names the reference only."""
-    scheme, _, rest = reference.partition(":")
-    try:
-        if scheme == "env":
-            return os.environb[os.fsencode(rest)]
-        path = rest
-        if scheme == "credential":
-            path = f"{os.environ['CREDENTIALS_DIRECTORY']}/{os.path.basename(rest)}"
-        return _read(path).rstrip(b"\n")
-    except (KeyError, OSError, ValueError) as error:
-        number = error.errno if isinstance(error, OSError) else errno.ENOENT
-        msg = f"the secret {scheme}:{rest} cannot be read"
-        raise CannotStartError(msg, errno=number or 0) from None
-
-
-def read_environment_file(path: bytes) -> Pairs:
-    """NAME=VALUE lines; empty lines and those that begin with # are left out."""
-    try:
-        lines = _read(os.fsdecode(path)).split(b"\n")
-    except (OSError, ValueError) as error:
-        msg = "the file of --env-from-file cannot be read"
-        raise CannotStartError(msg, errno=(error.errno or 0) if isinstance(error, OSError) else 0) from None
-    pairs = []
-    for line in lines:
-        name, separator, value = line.partition(b"=")
-        if not line.strip() or line.lstrip().startswith(b"#"):
-            continue
-        if not separator or not name or b"\0" in line:
-            msg = "the file of --env-from-file has a line that is not NAME=VALUE"
-            raise CannotStartError(msg, errno=errno.EINVAL)
-        pairs.append((name, value))
-    return tuple(pairs)
-
-
-def _read(path: str) -> bytes:
-    """A regular file of bounded size, opened so that nothing planted in its place can hold us up."""
-    import stat
-
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    try:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            msg = "not a regular file"
-            raise ValueError(msg)
-        data = os.read(fd, _REFERENCE_BYTES_MAX + 1)
-    finally:
-        os.close(fd)
-    if len(data) > _REFERENCE_BYTES_MAX or b"\0" in data:
-        msg = "too large, or it holds a NUL"
-        raise ValueError(msg)
-    return data
-
-
 def _open(attempt: Attempt, limits: Limits) -> OpenAttempt:
     return OpenAttempt(
         attempt_id=attempt.attempt_id,
@@ -363,10 +295,3 @@ def _usage(ended: facts.Ended) -> Usage:
         stderr_kept=ended.stderr_kept,
         survivors=ended.survivors,
     )
-
-
-def _seconds(instant: int) -> str:
-    """RFC 3339 in UTC with milliseconds, as in every other interface."""
-    from nereus_cli.wish.show import rfc3339
-
-    return rfc3339(instant)
