@@ -1,0 +1,229 @@
+"""What is done to a log under both locks: adopting, poisoning, rotating, cutting.
+
+Every function here expects *sync* and *append* to be held by the caller, and leaves the log readable without them
+at every moment in between: a segment gets its name when it is complete and durable, and only then the mark moves.
+"""
+
+from __future__ import annotations
+
+import contextlib
+
+import msgspec
+
+from nereus_cli.log import frame
+from nereus_cli.log.frame import Place
+from nereus_cli.log.handle import Handle
+from nereus_cli.log.making import copy_aside, make_segment, sync_names
+from nereus_cli.log.mark import Mark
+from nereus_cli.log.segment import HEADER_BYTES, Header, Why
+from nereus_cli.log.tail import Tail
+from nereus_cli.ports import TornTail
+
+
+class Carried(msgspec.Struct, frozen=True):
+    """Consecutive frames, their last position and checksum, and what they prove durable."""
+
+    data: bytes
+    last: int
+    chain: int
+    proven: int
+    sealed: bool
+
+
+def settle(handle: Handle) -> None:
+    """Leaves a believable mark, no sync of unknown result, and a tail that can be appended to."""
+    mark = handle.mark()
+    if mark is None:
+        adopt(handle)
+    elif handle.open_note(mark) is not None:
+        poison(handle, mark)
+    else:
+        handle.tail.enter(mark)
+        if not handle.tail.advance():
+            if handle.tail.sealed:
+                rotate(handle, mark.durable)
+            else:
+                cut(handle)
+
+
+def sync_tail(handle: Handle, durable: int) -> None:
+    """Syncs what the tail has read and raises the mark to it; ``durable`` was known before.
+
+    INSTANT: when this returns, everything through the tail's last position is durable, and said to be."""
+    tail = handle.tail
+    mark = handle.tail_mark()
+    handle.write_note(durable + 1, mark.durable)
+    try:
+        handle.room.disk.sync_data(tail.fd)
+    except OSError:
+        handle.write_note(durable + 1, mark.durable, poisoned=True)
+        raise
+    handle.room.raise_mark(mark)
+
+
+def adopt(handle: Handle) -> None:
+    """Makes the newest segment, as it is, what the mark says. For a new boot, a copy, a lost or outrun mark."""
+    tail = handle.tail
+    enter_newest(handle, tail)
+    clean = tail.advance()
+    if not clean and not tail.sealed:
+        _refuse_corruption(handle, tail.rest(), tail.place, tail.proven, tail.end)
+    if tail.proven > tail.last:
+        raise tail.damage(f"ends before position {tail.proven}, which was durable", tail.last + 1)
+    sync_names(handle, tail.name)
+    note = handle.own_note()
+    if note is not None:
+        carry(handle, mark_below(handle, handle.tail, note.first))
+    elif tail.sealed:
+        rotate(handle, tail.proven)
+    else:
+        if not clean:
+            cut(handle)
+        sync_tail(handle, tail.proven)
+
+
+def poison(handle: Handle, mark: Mark) -> None:
+    """Ends a segment of which a sync failed, or may have: what can be read behind the mark moves to a new one."""
+    handle.tail.enter(mark)
+    try:
+        carry(handle, mark)
+    except FileExistsError:
+        # Its maker died before the mark moved.
+        adopt(handle)
+
+
+def carry(handle: Handle, start: Mark) -> None:
+    """Begins the next segment with the readable consecutive frames behind ``start``: same bytes, same positions.
+
+    The old segment is not touched; what else stands in it behind ``start`` is reported as torn."""
+    tail = handle.tail
+    size = handle.room.disk.size(tail.fd)
+    try:
+        data = handle.room.disk.read_at(tail.fd, max(size - start.offset, 0), start.offset)
+    except OSError:
+        data = b""
+    found = _carried(data, start, tail.seed, tail.proven)
+    end = start.offset + len(found.data)
+    if not found.sealed and size > end:
+        _refuse_corruption(handle, data[len(found.data) :], Place(found.last + 1, found.chain), found.proven, end)
+        handle.torn.append(TornTail(tail.name, found.last + 1, size - end))
+    header = _successor(handle, Why.POISONED, start, found.last)
+    handle.room.raise_mark(make_segment(handle, header, found.data, found.chain))
+
+
+def rotate(handle: Handle, durable: int) -> None:
+    """Ends the tail's segment: everything durable, SEAL, durable, then the next one. Also finishes one begun."""
+    tail = handle.tail
+    if not tail.advance() and not tail.sealed:
+        cut(handle)
+    if not tail.sealed:
+        _write_seal(handle, durable)
+    handle.write_note(durable + 1, tail.last + 1)
+    try:
+        handle.room.disk.sync_data(tail.fd)
+    except OSError:
+        handle.write_note(durable + 1, tail.last + 1, poisoned=True)
+        raise
+    end = handle.tail_mark()
+    handle.room.raise_mark(end)
+    handle.write_note(durable + 1, tail.last)
+    try:
+        handle.room.raise_mark(make_segment(handle, _successor(handle, Why.ROTATED, end, end.durable)))
+    except FileExistsError:
+        adopt(handle)
+
+
+def cut(handle: Handle) -> None:
+    """Ends the segment before its first bad frame, unless something proves that this one was durable.
+
+    INSTANT: a tail is gone when the file is cut; before that its bytes are durable beside the log."""
+    tail = handle.tail
+    rest = tail.rest()
+    _refuse_corruption(handle, rest, tail.place, tail.proven, tail.end)
+    name = copy_aside(handle, rest)
+    handle.room.disk.truncate(tail.fd, tail.end)
+    handle.torn.append(TornTail(name, tail.last + 1, len(rest)))
+
+
+def enter_newest(handle: Handle, tail: Tail) -> None:
+    """Puts a tail at the beginning of the newest segment, with all that proves how far it was durable."""
+    header = handle.room.newest_header()
+    tail.leave()
+    tail.enter(_mark_at_base(handle, header))
+    before = handle.room.mark()
+    if before is not None and (before.ordinal, before.inode) == (tail.ordinal, tail.inode):
+        # Also a mark of an earlier boot was true when it was written.
+        tail.proven = max(tail.proven, before.durable)
+
+
+def _mark_at_base(handle: Handle, header: Header) -> Mark:
+    return Mark(
+        boot_id=handle.boot_id,
+        ordinal=header.ordinal,
+        inode=handle.room.inode_of(header.ordinal) or 0,
+        durable=header.base - 1,
+        offset=HEADER_BYTES,
+        chain=header.chain,
+    )
+
+
+def mark_below(handle: Handle, tail: Tail, position: int) -> Mark:
+    """The mark that would stand just before a position of the tail's segment, or at the tail if that is lower."""
+    base = _mark_at_base(handle, tail.header())
+    data = handle.room.disk.read_at(tail.fd, tail.end - HEADER_BYTES, HEADER_BYTES)
+    end, last, chain = 0, base.durable, base.chain
+    for found in frame.scan(data, 0, base.place, tail.seed):
+        if found.position >= position:
+            break
+        end, last, chain = found.end, found.position, found.checksum
+    return msgspec.structs.replace(base, durable=last, offset=HEADER_BYTES + end, chain=chain)
+
+
+def _carried(data: bytes, start: Mark, seed: int, proven: int) -> Carried:
+    end, last, chain = 0, start.durable, start.chain
+    for found in frame.scan(data, 0, start.place, seed):
+        if found.kind == frame.SEAL:
+            return Carried(data[:end], last, chain, proven, sealed=True)
+        end, last, chain, proven = found.end, found.position, found.checksum, max(proven, found.synced_through)
+    return Carried(data[:end], last, chain, proven, sealed=False)
+
+
+def _write_seal(handle: Handle, durable: int) -> None:
+    tail = handle.tail
+    seal = frame.encode(frame.SEAL, b"", tail.place, handle.stamp(durable), tail.seed)
+    try:
+        handle.write_all(tail.fd, seal, tail.end)
+    except OSError:
+        with contextlib.suppress(OSError):
+            handle.room.disk.truncate(tail.fd, tail.end)
+        raise
+    tail.sealed = True
+
+
+def _successor(handle: Handle, why: Why, start: Mark, through: int) -> Header:
+    before = handle.tail.header()
+    return Header(
+        why=why,
+        ordinal=start.ordinal + 1,
+        base=start.durable + 1,
+        chain=start.chain,
+        previous_end=start.offset,
+        through=through,
+        store_id=before.store_id,
+        salt=before.salt,
+        created_at=handle.stamp(0).persisted_at,
+        floor=before.floor,
+    )
+
+
+def _refuse_corruption(handle: Handle, rest: bytes, place: Place, proven: int, offset: int) -> None:
+    """Raises CorruptLogError when the bad frame at ``place`` is proven to have been durable."""
+    tail = handle.tail
+    found = frame.find(rest, 0, tail.seed)
+    while found is not None:
+        if found.position > place.position:
+            proven = max(proven, found.synced_through)
+        found = frame.find(rest, found.end, tail.seed)
+    if proven >= place.position:
+        what = f"position {place.position} cannot be read, although position {proven} was durable"
+        raise tail.damage(what, place.position, offset)

@@ -1,0 +1,8 @@
+"""What tests stand on, ours and our users': the ports in memory, and a disk that fails when told to.
+
+Nothing the product does at run time imports this package.
+"""
+
+from nereus_cli.testing.memory_log import MemoryLog
+
+__all__ = ["MemoryLog"]
