@@ -3,7 +3,7 @@ what is pending (I16)."""
 
 from __future__ import annotations
 
-from heapq import heapify, heappop, heappush
+from heapq import heapify, heappop, heappush, nsmallest
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -34,6 +34,8 @@ class Timeline:
         """A message changed: its timer belongs here if it lies inside the window."""
         if message.timer is not None and message.timer <= self._loaded_through:
             heappush(self._heap, (message.timer, message.message_id))
+            if len(self._heap) > 2 * self._limit:
+                self._narrow()
 
     def put_back(self, message: Message) -> None:
         """It was due but found no room."""
@@ -41,8 +43,9 @@ class Timeline:
             heappush(self._heap, (message.timer, message.message_id))
 
     def refill(self, now: int, timers: Timers) -> None:
-        """Loads the next stretch once the window is used up or the present nears its end."""
-        if now < self._loaded_through and (self._heap or not self._cut_short):
+        """Loads the next stretch: once the window is used up, if it was cut short; else when the present reaches
+        its end."""
+        if self._heap if self._cut_short else now < self._loaded_through:
             return
         through = now + _AHEAD_NS
         found = timers.due(through, self._limit)
@@ -61,3 +64,9 @@ class Timeline:
     def next_timer(self) -> int:
         """When to look again at the latest: the earliest timer, or the end of the window."""
         return self._heap[0][0] if self._heap else max(self._loaded_through, 0)
+
+    def _narrow(self) -> None:
+        """More came into the window than it may hold: keep the earliest, the rest is loaded again in its turn."""
+        self._heap = nsmallest(self._limit, set(self._heap))
+        self._loaded_through = self._heap[-1][0]
+        self._cut_short = True
