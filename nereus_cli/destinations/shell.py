@@ -89,12 +89,12 @@ class ShellDestination:
             self._decide(starts, str(error))
 
     def recover(self, starts: Sequence[Start]) -> Sequence[Outcome]:
-        """Evidence first; what may still run is adopted and comes back from ``pump``."""
+        """Evidence first; what may still run is adopted and comes back from ``pump``. The keeper is started here,
+        so that the first attempt need not wait for it."""
         for start in starts:
             self._running[start.attempt.attempt_id] = start
         self._decide(starts, "")
-        if self._running:
-            self._reconnect()
+        self._reconnect()
         return self.pump()
 
     def pump(self) -> Sequence[Outcome]:

@@ -3,8 +3,8 @@ what is pending (I16)."""
 
 from __future__ import annotations
 
-from heapq import heapify, heappop, heappush, nsmallest
 from collections.abc import Sequence
+from heapq import heapify, heappop, heappush, nsmallest
 from typing import Protocol
 
 from nereus_cli.domain.instant import SECOND
