@@ -1,0 +1,40 @@
+#!/bin/sh
+# The main job, once through: a fresh store, a real daemon; one message is delivered, one cancelled, one rescheduled,
+# one repeated. Needs `nereus` on PATH and leaves nothing behind.
+set -eu
+
+place=$(mktemp -d)
+NEREUS_STORE="$place/store"
+export NEREUS_STORE
+daemon=
+clean() {
+    [ -z "$daemon" ] || kill "$daemon" 2>/dev/null || :
+    [ -z "$daemon" ] || wait "$daemon" 2>/dev/null || :
+    rm -rf "$place"
+}
+trap clean EXIT
+trap 'exit 130' INT TERM
+
+try() {
+    printf '\n$ %s\n' "$*"
+    "$@"
+}
+
+nereus init
+nereus run 2>"$place/daemon.log" &
+daemon=$!
+
+try nereus schedule --id hello --in 1s -- sh -c 'echo hello from attempt $NEREUS_ATTEMPT'
+try nereus schedule --id never --in 1h -- echo never
+try nereus schedule --id sooner --in 1h -- echo sooner
+
+printf '\nA repeat is the same command, a cancelled message stays cancelled, a rescheduled one is a new generation:\n'
+try nereus schedule --id hello --in 1s -- sh -c 'echo hello from attempt $NEREUS_ATTEMPT'
+try nereus cancel never
+try nereus reschedule sooner --in 2s
+
+printf '\nAnd what happened:\n'
+try nereus wait hello sooner --timeout 20s
+try nereus logs hello
+try nereus list --state PUBLISHED --state CANCELED
+try nereus status
