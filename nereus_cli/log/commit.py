@@ -117,7 +117,7 @@ def round_of_sync(handle: Handle) -> None:
     if tail.last > mark.durable:
         try:
             repair.sync_tail(handle, mark.durable)
-        except OSError:
+        except repair.SyncFailedError:
             # Never synced again into a success: the frames move to another file.
             _repaired(handle)
             return

@@ -19,9 +19,8 @@ from nereus_cli.log import appending, commit, owner, view
 from nereus_cli.log.batch import Batch
 from nereus_cli.log.guard import Guard, InterruptedWaitError
 from nereus_cli.log.handle import Handle
-from nereus_cli.log.making import make_first_segment, make_room
+from nereus_cli.log.making import make_first_segment, room_of
 from nereus_cli.log.mark import Mark
-from nereus_cli.log.room import Room
 from nereus_cli.log.segment import HEADER_BYTES
 from nereus_cli.log.tail import Tail
 from nereus_cli.log.verify import Verification, verify
@@ -64,10 +63,10 @@ class FileLog:
         path = os.fsdecode(directory)
         self._pid = os.getpid()
         self._turn = threading.RLock()
-        room = make_room(disk, path) if create else Room(disk, path)
+        room = room_of(disk, path, create=create)
         self._handle = Handle(room, clock, limits, append_wait_s, sync_wait_s)
         try:
-            if create:
+            if create and not room.ordinals():
                 commit.under_both_locks(self._handle, make_first_segment)
             self.store_id = room.newest_header().store_id
         except BaseException:

@@ -69,7 +69,21 @@ def make_first_segment(handle: Handle) -> None:
     handle.room.raise_mark(make_segment(handle, header))
 
 
-def make_room(disk: Disk, path: str) -> Room:
+def room_of(disk: Disk, path: str, *, create: bool) -> Room:
+    """The room of a log; with ``create`` a missing one is made. FileNotFoundError when there is no directory."""
+    try:
+        room = Room(disk, path)
+    except FileNotFoundError:
+        if not create:
+            raise
+        return _make_room(disk, path)
+    if create and not room.ordinals():
+        room.close()
+        return _make_room(disk, path)
+    return room
+
+
+def _make_room(disk: Disk, path: str) -> Room:
     """Makes what is missing of a log's directories, durably, up to the entry in the directory above."""
     above, name = os.path.split(os.path.abspath(path))
     parent = disk.open_directory(above)

@@ -7,6 +7,7 @@ at every moment in between: a segment gets its name when it is complete and dura
 from __future__ import annotations
 
 import contextlib
+import errno
 
 import msgspec
 
@@ -18,6 +19,10 @@ from nereus_cli.log.mark import Mark
 from nereus_cli.log.segment import HEADER_BYTES, Header, Why
 from nereus_cli.log.tail import Tail
 from nereus_cli.ports import TornTail
+
+
+class SyncFailedError(OSError):
+    """What was to be made durable may be lost, and no later sync can tell."""
 
 
 class Carried(msgspec.Struct, frozen=True):
@@ -49,15 +54,10 @@ def settle(handle: Handle) -> None:
 def sync_tail(handle: Handle, durable: int) -> None:
     """Syncs what the tail has read and raises the mark to it; ``durable`` was known before.
 
-    INSTANT: when this returns, everything through the tail's last position is durable, and said to be."""
-    tail = handle.tail
+    INSTANT: when this returns, everything through the tail's last position is durable, and said to be.
+    Raises SyncFailedError when the sync did; any other OSError means that it was not tried, or not reported."""
     mark = handle.tail_mark()
-    handle.write_note(durable + 1, mark.durable)
-    try:
-        handle.room.disk.sync_data(tail.fd)
-    except OSError:
-        handle.write_note(durable + 1, mark.durable, poisoned=True)
-        raise
+    _sync_noted(handle, durable + 1, mark.durable)
     handle.room.raise_mark(mark)
 
 
@@ -118,12 +118,7 @@ def rotate(handle: Handle, durable: int) -> None:
         cut(handle)
     if not tail.sealed:
         _write_seal(handle, durable)
-    handle.write_note(durable + 1, tail.last + 1)
-    try:
-        handle.room.disk.sync_data(tail.fd)
-    except OSError:
-        handle.write_note(durable + 1, tail.last + 1, poisoned=True)
-        raise
+    _sync_noted(handle, durable + 1, tail.last + 1)
     end = handle.tail_mark()
     handle.room.raise_mark(end)
     handle.write_note(durable + 1, tail.last)
@@ -154,6 +149,18 @@ def enter_newest(handle: Handle, tail: Tail) -> None:
     if before is not None and (before.ordinal, before.inode) == (tail.ordinal, tail.inode):
         # Also a mark of an earlier boot was true when it was written.
         tail.proven = max(tail.proven, before.durable)
+
+
+def _sync_noted(handle: Handle, first: int, last: int) -> None:
+    """The sync of a segment, with a note that outlives its holder. It is never tried twice on the same bytes."""
+    handle.write_note(first, last)
+    try:
+        handle.room.disk.sync_data(handle.tail.fd)
+    except OSError as error:
+        # The note is open already; the flag only spares others from writing behind it.
+        with contextlib.suppress(OSError):
+            handle.write_note(first, last, poisoned=True)
+        raise SyncFailedError(error.errno or errno.EIO, "a sync of the log failed") from error
 
 
 def _mark_at_base(handle: Handle, header: Header) -> Mark:

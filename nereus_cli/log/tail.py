@@ -10,7 +10,7 @@ from nereus_cli.log import frame, segment
 from nereus_cli.log.frame import Place
 from nereus_cli.log.mark import Mark
 from nereus_cli.log.room import Room
-from nereus_cli.log.segment import Header
+from nereus_cli.log.segment import Header, Why
 from nereus_cli.ports import CorruptLogError, Kind
 
 _CHUNK_BYTES = 1 << 16
@@ -59,14 +59,15 @@ class Tail:
         """Follows the mark into its segment; stays where it is when it is there already."""
         if mark.ordinal == self.ordinal and mark.inode == self.inode:
             return
+        before, last = self.ordinal, self.last
         self.leave()
         self.fd = self._room.open_segment(mark.ordinal, write=self._write)
         header = self._room.read_header(self.fd, mark.ordinal)
         self._seed, self.proven = header.seed, max(header.base - 1, header.through)
+        if (header.why, header.ordinal, mark.durable) != (Why.ROTATED, before + 1, last):
+            self.seen_after, self.owner = mark.durable, 0
         self.ordinal, self.inode = mark.ordinal, self._room.disk.inode(self.fd)
         self.end, self.chain, self.sealed = mark.offset, mark.chain, False
-        if mark.durable != self.last:
-            self.seen_after, self.owner = mark.durable, 0
         self.last = mark.durable
 
     def leave(self) -> None:

@@ -3,6 +3,8 @@
 Nothing the product does at run time imports this package.
 """
 
+from nereus_cli.testing.fault_disk import CrashedError, Fault, FaultDisk
+from nereus_cli.testing.medium import Everything, Medium, Nothing, Some
 from nereus_cli.testing.memory_log import MemoryLog
 
-__all__ = ["MemoryLog"]
+__all__ = ["CrashedError", "Everything", "Fault", "FaultDisk", "Medium", "MemoryLog", "Nothing", "Some"]
