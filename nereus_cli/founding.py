@@ -35,7 +35,7 @@ def make_directory(path: str) -> Sequence[str]:
     """Makes the store's directory with mode 0700 whatever the umask. Returns the directories in which a name was
     made, for ``furnish`` to sync. What was there before keeps its mode: whether to trust it is judged elsewhere."""
     changed = _missing_below(path)
-    for directory in (*reversed(changed[:-1]), path) if changed else ():
+    for directory in reversed(changed):
         with contextlib.suppress(FileExistsError):
             os.mkdir(directory, 0o700)
             os.chmod(directory, 0o700)
