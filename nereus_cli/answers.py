@@ -63,9 +63,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 def conflict(prepared: Prepared, appended: Appended | None, result: Result, message: Message | None) -> Answer:
     """The id of this command already means something else."""
-    return Answer(
-        prepared=prepared, appended=appended, result=result, message=message, reason=Reason.COMMAND_CONFLICT
-    )
+    return Answer(prepared=prepared, appended=appended, result=result, message=message, reason=Reason.COMMAND_CONFLICT)
 
 
 def differing(mine: Stated, other: Stated) -> tuple[str, ...]:

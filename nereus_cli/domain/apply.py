@@ -49,7 +49,5 @@ def skip(facts: Facts, place: Place) -> Change:
     head = facts.head
     first = place.position if head.quarantined_first is None else head.quarantined_first
     return Change(
-        msgspec.structs.replace(
-            head, applied=place.position, quarantined=head.quarantined + 1, quarantined_first=first
-        )
+        msgspec.structs.replace(head, applied=place.position, quarantined=head.quarantined + 1, quarantined_first=first)
     )

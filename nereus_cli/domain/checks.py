@@ -42,10 +42,7 @@ def _schedule(stated: Schedule, limits: Limits) -> str | None:
     if stated.late_after_ns is not None and stated.late_after_ns < 0:
         return "late_after"
     return (
-        _time(stated.when)
-        or _expiry(stated.expiry)
-        or _policy(stated.policy, limits)
-        or _target(stated.target, limits)
+        _time(stated.when) or _expiry(stated.expiry) or _policy(stated.policy, limits) or _target(stated.target, limits)
     )
 
 

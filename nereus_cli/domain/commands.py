@@ -44,9 +44,7 @@ _KINDS: Final[dict[type, Kind]] = {
     Release: Kind.RELEASE,
     Stop: Kind.STOP,
 }
-_TAKES_EFFECT: Final = frozenset(
-    {Cell.CANCEL, Cell.NEW_GENERATION, Cell.HOLD, Cell.RELEASE, Cell.CLOSE, Cell.ALREADY}
-)
+_TAKES_EFFECT: Final = frozenset({Cell.CANCEL, Cell.NEW_GENERATION, Cell.HOLD, Cell.RELEASE, Cell.CLOSE, Cell.ALREADY})
 
 
 class Refused(Exception):  # noqa: N818 -- a value that unwinds one decision, not an error

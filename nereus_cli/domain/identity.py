@@ -50,7 +50,7 @@ def generated_attempt_id(unix_ms: int, entropy: bytes) -> str:
 
 def is_generated(identity: str, prefix: str) -> bool:
     """Whether ``identity`` is one of ours with that prefix, and well formed."""
-    digits = identity[len(prefix):]
+    digits = identity[len(prefix) :]
     return (
         identity.startswith(prefix)
         and len(digits) == _UUID_DIGITS
@@ -76,14 +76,14 @@ def made_at(generated: str) -> int:
 def command_id_for(message_id: str) -> str:
     """The command id of ``schedule --id MESSAGE_ID``: the same line is the same command."""
     if is_generated(message_id, MESSAGE_PREFIX):
-        return COMMAND_PREFIX + message_id[len(MESSAGE_PREFIX):]
+        return COMMAND_PREFIX + message_id[len(MESSAGE_PREFIX) :]
     return _DERIVED_COMMAND + _digest("schedule", message_id)
 
 
 def message_id_for(command_id: str) -> str:
     """The message id of ``schedule --command-id COMMAND_ID``; for a generated one it is the same UUID."""
     if is_generated(command_id, COMMAND_PREFIX):
-        return MESSAGE_PREFIX + command_id[len(COMMAND_PREFIX):]
+        return MESSAGE_PREFIX + command_id[len(COMMAND_PREFIX) :]
     return _DERIVED_MESSAGE + _digest("message", command_id)
 
 

@@ -272,9 +272,7 @@ TABLE: Final[dict[Kind, dict[State, Cell]]] = {
     Kind.CANCEL: _row(Cell.CANCEL, Cell.CANCEL, Cell.CANCEL, CANCELED=Cell.ALREADY),
     Kind.RESCHEDULE: _row(Cell.NEW_GENERATION, Cell.NEW_GENERATION, Cell.NEW_GENERATION),
     Kind.HOLD: _row(Cell.HOLD, Cell.HOLD, Cell.ALREADY),
-    Kind.RELEASE: _row(
-        Cell.ALREADY, Cell.ALREADY, Cell.RELEASE, PUBLISHING=Cell.ALREADY, UNCERTAIN=Cell.ALREADY
-    ),
+    Kind.RELEASE: _row(Cell.ALREADY, Cell.ALREADY, Cell.RELEASE, PUBLISHING=Cell.ALREADY, UNCERTAIN=Cell.ALREADY),
     Kind.STOP: _row(
         Cell.CANCEL, Cell.CANCEL, Cell.CANCEL, PUBLISHING=Cell.CLOSE, UNCERTAIN=Cell.CLOSE, CANCELED=Cell.ALREADY
     ),
@@ -284,8 +282,12 @@ TABLE: Final[dict[Kind, dict[State, Cell]]] = {
     Kind.OUTCOME: _everywhere(Cell.LEARN, PUBLISHING=Cell.SETTLE, UNCERTAIN=Cell.SETTLE),
     Kind.EVIDENCE: _everywhere(Cell.LEARN),
     Kind.EXPIRE: _everywhere(
-        Cell.STALE, SCHEDULED=Cell.EXPIRE, RETRY_WAIT=Cell.EXPIRE, HELD=Cell.EXPIRE,
-        PUBLISHING=Cell.CLOSE, UNCERTAIN=Cell.CLOSE,
+        Cell.STALE,
+        SCHEDULED=Cell.EXPIRE,
+        RETRY_WAIT=Cell.EXPIRE,
+        HELD=Cell.EXPIRE,
+        PUBLISHING=Cell.CLOSE,
+        UNCERTAIN=Cell.CLOSE,
     ),
     Kind.LATE_HOLD: _everywhere(Cell.STALE, SCHEDULED=Cell.HOLD),
     Kind.RETIRE: _everywhere(

@@ -359,6 +359,16 @@ class Retire(msgspec.Struct, frozen=True, omit_defaults=True, tag="retire"):
 
 
 Mutation: TypeAlias = (
-    OwnerAcquired | Admission | Outcome | Evidence | Expire | LateHold | TimeFence | ClockStep | Catalog | Floor | Retire
+    OwnerAcquired
+    | Admission
+    | Outcome
+    | Evidence
+    | Expire
+    | LateHold
+    | TimeFence
+    | ClockStep
+    | Catalog
+    | Floor
+    | Retire
 )
 Record: TypeAlias = Command | Mutation

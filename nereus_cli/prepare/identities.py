@@ -17,20 +17,24 @@ def identities(command_id: str | None, message_id: str | None, capture: Capture)
 
 
 def control_identity(wish: ControlWish, capture: Capture) -> tuple[str, bool]:
+    """The command id of a verb that moves one message, and whether it was generated just now."""
     command_id = checked_id(wish.command_id, "command-id")
     return (command_id, False) if command_id else (generate(capture), True)
 
 
 def generate(capture: Capture) -> str:
+    """A fresh command id from the clock reading and ten random bytes."""
     return identity.generated_command_id(capture.now // 1_000_000, capture.entropy(10))
 
 
 def message(wish: ControlWish) -> str:
+    """The message a verb names, checked."""
     checked = checked_id(wish.message_id, "id")
     return checked or ""
 
 
 def checked_id(text: str | None, field: str) -> str | None:
+    """``text`` if it may be an id or is None; ``field`` names the flag in the refusal."""
     if text is None:
         return None
     if not identity.is_id(text):

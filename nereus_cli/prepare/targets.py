@@ -8,6 +8,7 @@ from nereus_cli.prepare.wishes import Capture, ScheduleWish, ShellWish, WishErro
 
 
 def policy(wish: ScheduleWish) -> Policy:
+    """How often and how long; what was not stated stays unstated."""
     if wish.on_uncertain not in (None, "retry", "wait", "probe"):
         msg = "--on-uncertain takes retry, wait or probe"
         raise WishError(msg, field="on-uncertain")
@@ -25,6 +26,7 @@ def policy(wish: ScheduleWish) -> Policy:
 
 
 def shell(wish: ShellWish, capture: Capture) -> Shell:
+    """What to run, and where: the working directory is part of what was stated."""
     environment = []
     for entry in wish.environment:
         name, separator, value = entry.partition(b"=")
@@ -72,6 +74,7 @@ def parse_codes(text: str, field: str) -> tuple[int, ...]:
 
 
 def tags(entries: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """Pairs by name, so that the order of the flags means nothing; of a name said twice the last one counts."""
     tags = {}
     for entry in entries:
         name, separator, value = entry.partition("=")

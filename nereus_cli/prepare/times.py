@@ -11,6 +11,7 @@ from nereus_cli.wish.refusal import Refusal
 
 
 def when(time: TimeWish, capture: Capture) -> tuple[When, Resolved | None]:
+    """What was said of the time, and the instant a calendar time resolves to; a delay resolves in apply."""
     if (time.delay is None) == (time.at is None):
         msg = "say either --in DURATION or --at TIME"
         raise WishError(msg, field="in")
@@ -25,6 +26,7 @@ def when(time: TimeWish, capture: Capture) -> tuple[When, Resolved | None]:
 
 
 def expiry(time: TimeWish, capture: Capture) -> tuple[Expiry, int | None]:
+    """What was said of the last instant for an attempt, and what a calendar time resolves to."""
     if time.expires_after is not None and time.expires_at is not None:
         msg = "say either --expires-after or --expires-at"
         raise WishError(msg, field="expires-at")
@@ -60,10 +62,12 @@ def _refused(refusal: Refusal, field: str) -> WishError:
 
 
 def optional_duration(text: str | None, field: str) -> int | None:
+    """Nanoseconds, or None for what was not said."""
     return None if text is None else _duration(text, field)
 
 
 def lateness(wish: ScheduleWish) -> int | None:
+    """How late is too late to run without being asked, or None where late work runs."""
     if wish.if_late not in (None, "run", "hold"):
         msg = "--if-late takes run or hold"
         raise WishError(msg, field="if-late")

@@ -15,7 +15,9 @@ class WishError(Exception):
     """A wish that cannot become a command: ``field`` names the flag, ``reason`` is set when it is a refusal with
     a stable reason and not a matter of usage."""
 
-    def __init__(self, message: str, *, field: str = "", reason: Reason | None = None, refusal: Refusal | None = None):
+    def __init__(
+        self, message: str, *, field: str = "", reason: Reason | None = None, refusal: Refusal | None = None
+    ) -> None:
         """``refusal`` carries the candidates of a time that was ambiguous."""
         super().__init__(message)
         self.field = field

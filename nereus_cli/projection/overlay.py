@@ -117,8 +117,12 @@ def _place(message: Message) -> tuple[int, str]:
 
 def _without_limit(selection: Selection) -> Selection:
     return Selection(
-        states=selection.states, tags=selection.tags, lane=selection.lane, key=selection.key,
-        due_before=selection.due_before, after=selection.after,
+        states=selection.states,
+        tags=selection.tags,
+        lane=selection.lane,
+        key=selection.key,
+        due_before=selection.due_before,
+        after=selection.after,
     )
 
 
