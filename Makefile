@@ -49,7 +49,7 @@ wheel: setup ## build dist/*.whl and dist/*.tar.gz
 	@$(BIN)/python -m build --no-isolation --outdir dist > .venv/build.txt 2>&1 || { cat .venv/build.txt; exit 1; }
 	@ls dist/*
 
-lock: setup ## write requirements/*.lock anew; ARGS=--upgrade moves the pins too
+lock: setup ## write .ci/locks/*.lock anew; ARGS=--upgrade moves the pins too
 	@$(BIN)/python .ci/lock.py $(ARGS)
 
 clean: ## remove what was made, .venv too

@@ -1,4 +1,4 @@
-"""Write requirements/*.lock anew: every dependency pinned, with the hashes of all its files.
+"""Write .ci/locks/*.lock anew: every dependency pinned, with the hashes of all its files.
 
 The resolver is not among the dependencies: it comes from the package index into an environment of its
 own. The locks hold for every supported Python and system at once, and name no index.
@@ -12,8 +12,8 @@ import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-RUNTIME = "requirements/runtime.lock"
-DEVELOPMENT = "requirements/dev.lock"
+RUNTIME = ".ci/locks/runtime.lock"
+DEVELOPMENT = ".ci/locks/dev.lock"
 RESOLVE = ("-m", "uv", "pip", "compile", "pyproject.toml", "--quiet", "--universal", "--python-version", "3.11") + (
     "--generate-hashes",
     "--no-annotate",

@@ -22,7 +22,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 VENV = os.path.join(ROOT, ".venv")
 VENV_PYTHON = os.path.join(VENV, "bin", "python")
 STAMP = os.path.join(VENV, "stamp")
-LOCK = "requirements/dev.lock"
+LOCK = ".ci/locks/dev.lock"
 
 
 def main():

@@ -71,7 +71,7 @@ def path_with(python):
 
 def lock(name):
     """Return the path of a lock file."""
-    return os.path.join(ROOT, "requirements", name + ".lock")
+    return os.path.join(ROOT, ".ci", "locks", name + ".lock")
 
 
 if __name__ == "__main__":

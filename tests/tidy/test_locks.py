@@ -16,12 +16,12 @@ PIN = re.compile(
 
 
 def _pins(lock: str) -> dict[str, str]:
-    return {pin["name"]: pin["version"] for pin in PIN.finditer((ROOT / "requirements" / lock).read_text())}
+    return {pin["name"]: pin["version"] for pin in PIN.finditer((ROOT / ".ci" / "locks" / lock).read_text())}
 
 
 @pytest.mark.parametrize("lock", LOCKS)
 def test_a_lock_holds_hashed_pins_and_comments_and_nothing_else(lock: str) -> None:
-    rest = PIN.sub("", (ROOT / "requirements" / lock).read_text())
+    rest = PIN.sub("", (ROOT / ".ci" / "locks" / lock).read_text())
     assert [line for line in rest.splitlines() if line and not line.startswith("#")] == []
 
 
