@@ -51,6 +51,7 @@ class KeeperClient:
         self._selector = selectors.DefaultSelector()
         self._connections: dict[str, Connection] = {}
         self._accepting: Connection | None = None
+        self._closed = False
 
     @property
     def accepting(self) -> bool:
@@ -122,7 +123,10 @@ class KeeperClient:
         return facts
 
     def close(self) -> None:
-        """Leave; the keeper and its children go on."""
+        """Leave; the keeper and its children go on. Harmless when repeated."""
+        if self._closed:
+            return
+        self._closed = True
         for connection in self._connections.values():
             connection.close()
         self._connections.clear()

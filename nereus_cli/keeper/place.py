@@ -5,7 +5,7 @@ import os
 import time
 from contextlib import suppress
 
-LOCK_WAIT_S = 0.5
+LOCK_WAIT_S = 0.1
 
 
 class Place:

@@ -21,7 +21,7 @@ from nereus_cli.keeper.loop import Loop
 from nereus_cli.keeper.output import Stream
 from nereus_cli.keeper.place import Place
 from nereus_cli.keeper.signals import Bell
-from nereus_cli.keeper.spawn import NotStartedError, spawn
+from nereus_cli.keeper.spawn import Child, NotStartedError, spawn
 from nereus_cli.keeper.strays import become_subreaper
 from nereus_cli.keeper.wire import Drain, MalformedError, Start, Stop
 
@@ -267,7 +267,7 @@ class Keeper:
         """Behind the open door."""
         try:
             self.folders.require(start.cwd)
-            child = spawn(start, self.null, self.place.keeper, self.descriptors)
+            child = self.execute(start)
         except NotStartedError as refused:
             self.say(line("NOSTART", start.attempt_id, refused.number, refused.what))
             return
@@ -283,6 +283,9 @@ class Keeper:
         if start.timeout_ms is not None:
             self.arm(attempt, start.timeout_ms * MILLISECOND)
         self.say(attempt.started_line())
+
+    def execute(self, start: Start) -> Child:
+        return spawn(start, self.null, self.place.keeper, self.descriptors)
 
     def arm(self, attempt: Attempt, timeout_ns: int) -> None:
         """Set its timer; those of attempts that ended long before theirs are thrown out now and then."""
