@@ -3,6 +3,10 @@
 A payload is a MessagePack map ``{"v": version, "r": record}``. The same record always gives the same bytes:
 fields in their declared order, defaults left out, no maps with free keys. An undecodable payload and one from
 a newer version are told apart: the first is quarantined by the fold, the second stops it untouched.
+
+Fields are only ever added. One we do not know is passed over where it was captured, but never in what a person
+stated: content that is intact by its own hash and yet not wholly understood is from a newer version. A new
+member of a closed vocabulary in an owner record has no such proof, so it takes a new version number.
 """
 
 from __future__ import annotations
@@ -41,6 +45,16 @@ class _Version(msgspec.Struct, frozen=True):
     v: int
 
 
+class _Stated(msgspec.Struct, frozen=True):
+    command_hash: bytes
+    stated: msgspec.Raw
+
+
+class _Intact(msgspec.Struct, frozen=True):
+    v: int
+    r: _Stated
+
+
 class _AnyTag(msgspec.Struct, frozen=True):
     type: str = ""
 
@@ -61,6 +75,7 @@ _command = msgspec.msgpack.Decoder(_CommandEnvelope)
 _mutation = msgspec.msgpack.Decoder(_MutationEnvelope)
 _version = msgspec.msgpack.Decoder(_Version)
 _tagged = msgspec.msgpack.Decoder(_Tagged)
+_intact = msgspec.msgpack.Decoder(_Intact)
 
 
 def _tags(union: Any) -> frozenset[str]:  # noqa: ANN401 -- a typing union has no better static type
@@ -87,9 +102,12 @@ def decode_command(payload: bytes) -> Command:
         envelope = _command.decode(payload)
     except _DECODE_ERRORS as error:
         raise _why(payload, _KNOWN_COMMANDS, error) from None
-    _refuse_newer(envelope.v)
+    _check_version(envelope.v)
     command = envelope.r
     if command.command_hash != hash_stated(command.stated):
+        if _is_intact(payload):
+            msg = "a command that states more than this version knows"
+            raise NewerRecordError(msg)
         msg = "the hash is not that of the content"
         raise UndecodableError(msg)
     return command
@@ -101,7 +119,7 @@ def decode_mutation(payload: bytes) -> Mutation:
         envelope = _mutation.decode(payload)
     except _DECODE_ERRORS as error:
         raise _why(payload, _KNOWN_MUTATIONS, error) from None
-    _refuse_newer(envelope.v)
+    _check_version(envelope.v)
     return envelope.r
 
 
@@ -122,10 +140,22 @@ def _encode(value: Encodable) -> bytes:
     return bytes(buffer)
 
 
-def _refuse_newer(version: int) -> None:
+def _check_version(version: int) -> None:
     if version > VERSION:
         msg = "this record is of a newer version"
         raise NewerRecordError(msg)
+    if version < 1:
+        msg = "no version wrote this record"
+        raise UndecodableError(msg)
+
+
+def _is_intact(payload: bytes) -> bool:
+    """Whether the hash it carries is that of what was stated, byte for byte as its writer wrote it."""
+    try:
+        command = _intact.decode(payload).r
+    except _DECODE_ERRORS:
+        return False
+    return command.command_hash == sha256(_HASH_DOMAIN + bytes(command.stated)).digest()
 
 
 def _why(payload: bytes, known: frozenset[str], error: BaseException) -> Exception:
@@ -139,4 +169,6 @@ def _why(payload: bytes, known: frozenset[str], error: BaseException) -> Excepti
     tag = head.stated.type or head.type
     if tag and tag not in known:
         return NewerRecordError(f"records of kind {tag!r} are not known to this version")
+    if _is_intact(payload):
+        return NewerRecordError("a command of a kind that this version does not know")
     return UndecodableError(str(error))

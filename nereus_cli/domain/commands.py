@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, assert_never
 
 import msgspec
 
@@ -13,10 +13,12 @@ from nereus_cli.domain.limits import Limits
 from nereus_cli.domain.message import (
     Canceled,
     Cell,
+    Condition,
     Held,
     Kind,
     Message,
     Publishing,
+    RetryWait,
     Scheduled,
     Uncertain,
     cell,
@@ -29,11 +31,15 @@ from nereus_cli.domain.records import (
     Expiry,
     Hold,
     In,
+    Named,
     Release,
     Reschedule,
     Schedule,
+    Shell,
     Stated,
     Stop,
+    Target,
+    Webhook,
     When,
 )
 
@@ -73,20 +79,22 @@ def target_message(stated: Stated) -> str:
 
 
 def _check_identity(facts: Facts, command: Command, place: Place, limits: Limits) -> None:
-    if not identity.is_generated(command.command_id, identity.COMMAND_PREFIX):
-        return
-    until = identity.made_at(command.command_id) + limits.retry_window_ns
-    if until <= max(facts.head.fence, place.persisted_at):
-        raise Refused(Reason.OUTSIDE_HORIZON)
-    if identity.made_at(command.command_id) > place.persisted_at + limits.id_ahead_ns:
-        raise Refused(Reason.ID_FROM_FUTURE)
+    """A generated id is good for its window only, so that a fence may let its result be forgotten. That goes for
+    the message a Schedule brings into being too, when another command id stands beside it."""
+    ids = [(command.command_id, identity.COMMAND_PREFIX)]
+    if isinstance(command.stated, Schedule):
+        ids.append((command.stated.message_id, identity.MESSAGE_PREFIX))
+    for made in (identity.made_at(name) for name, prefix in ids if identity.is_generated(name, prefix)):
+        if made + limits.retry_window_ns <= max(facts.head.fence, place.persisted_at):
+            raise Refused(Reason.OUTSIDE_HORIZON)
+        if made > place.persisted_at + limits.id_ahead_ns:
+            raise Refused(Reason.ID_FROM_FUTURE)
 
 
 def _schedule(facts: Facts, command: Command, stated: Schedule, place: Place, limits: Limits) -> Change:
     if facts.message is not None:
         raise Refused(Reason.MESSAGE_CONFLICT)
-    if exceeds(command, limits):
-        raise Refused(Reason.LIMIT)
+    _check_content(command, stated.target, limits)
     deliver_at = _resolve(stated.when, command, place, limits, allow_past=stated.allow_past)
     message = Message(
         message_id=stated.message_id,
@@ -101,7 +109,7 @@ def _schedule(facts: Facts, command: Command, stated: Schedule, place: Place, li
         lane="shell",
         policy=stated.policy,
         expiry=stated.expiry,
-        expire_at=_expiry(stated.expiry, command, deliver_at),
+        expire_at=_expiry(stated.expiry, command, deliver_at, limits),
         late_after_ns=stated.late_after_ns,
         key=stated.key,
         priority=stated.priority,
@@ -117,8 +125,9 @@ def _schedule(facts: Facts, command: Command, stated: Schedule, place: Place, li
 def _control(facts: Facts, command: Command, place: Place, limits: Limits) -> Change:
     stated, message = command.stated, facts.message
     kind = _KINDS.get(type(stated))
-    if kind is None or exceeds(command, limits):
+    if kind is None:
         raise Refused(Reason.LIMIT)
+    _check_content(command, stated.target if isinstance(stated, Reschedule) else None, limits)
     if message is None:
         raise Refused(Reason.NOT_FOUND)
     wanted = getattr(stated, "if_version", None)
@@ -128,33 +137,61 @@ def _control(facts: Facts, command: Command, place: Place, limits: Limits) -> Ch
     if what not in _TAKES_EFFECT:
         raise Refused(Reason(what.value))
     if isinstance(stated, Reschedule):
-        return _next_generation(facts, command, stated, place, limits)
+        return _next_generation(facts, command, stated, message, place, limits)
     if what is Cell.ALREADY:
         return _applied(facts, command, place, message, event=kind.value, already=True)
-    changed = msgspec.structs.replace(message, state_version=message.state_version + 1)
-    return _applied(facts, command, place, _moved(changed, what), event=kind.value)
+    changed = _moved(msgspec.structs.replace(message, state_version=message.state_version + 1), what)
+    change = _applied(facts, command, place, changed, event=kind.value)
+    return _killed(change, changed) if isinstance(stated, Stop) and stated.kill else change
+
+
+def _check_content(command: Command, target: Target | None, limits: Limits) -> None:
+    """The worker does not trust the log blindly: types and limits are looked at again, and only what some part
+    can deliver is taken."""
+    if exceeds(command, limits):
+        raise Refused(Reason.LIMIT)
+    match target:
+        case Named():
+            raise Refused(Reason.DESTINATION_UNKNOWN)
+        case Webhook():
+            raise Refused(Reason.LIMIT)
+        case Shell() | None:
+            return
+        case _:
+            assert_never(target)
 
 
 def _moved(message: Message, what: Cell) -> Message:
-    """The simple moves of people: the condition alone changes."""
-    was = message.condition
-    match what:
-        case Cell.HOLD if not isinstance(was, Held):
-            return msgspec.structs.replace(message, condition=Held("PERSON", was))  # type: ignore[arg-type] # the table admits only waiting states here
-        case Cell.RELEASE if isinstance(was, Held):
-            return msgspec.structs.replace(message, condition=was.was)
-        case Cell.CLOSE if isinstance(was, Publishing):
-            return msgspec.structs.replace(message, condition=Publishing(Ending.STOPPED))
-        case Cell.CLOSE:
-            return msgspec.structs.replace(message, condition=Uncertain(Ending.STOPPED))
-        case _:
-            return msgspec.structs.replace(message, condition=Canceled())
+    """The simple moves of people: the condition alone changes. Of two closings the first one counts."""
+    condition: Condition = Canceled()
+    match what, message.condition:
+        case Cell.HOLD, (Scheduled() | RetryWait()) as was:
+            condition = Held("PERSON", was)
+        case Cell.RELEASE, Held(was=was):
+            condition = was
+        case Cell.CLOSE, Publishing(closing=closing):
+            condition = Publishing(closing or Ending.STOPPED)
+        case Cell.CLOSE, Uncertain(closing=closing):
+            condition = Uncertain(closing or Ending.STOPPED)
+    return msgspec.structs.replace(message, condition=condition)
 
 
-def _next_generation(facts: Facts, command: Command, stated: Reschedule, place: Place, limits: Limits) -> Change:
-    old = facts.message
-    if old is None:
-        raise Refused(Reason.NOT_FOUND)
+def _killed(change: Change, message: Message) -> Change:
+    """Attempts in progress bear that their end was asked for: the next owner has to know it, too."""
+    marked = {
+        a.attempt_id: msgspec.structs.replace(a, kill=True) for a in message.open_attempts if a.side_effect is None
+    }
+    still_open = tuple(marked.get(a.attempt_id, a) for a in message.open_attempts)
+    return msgspec.structs.replace(
+        change,
+        message=msgspec.structs.replace(message, open_attempts=still_open),
+        attempts=tuple(marked.values()),
+    )
+
+
+def _next_generation(
+    facts: Facts, command: Command, stated: Reschedule, old: Message, place: Place, limits: Limits
+) -> Change:
     deliver_at = _resolve(stated.when, command, place, limits, allow_past=stated.allow_past)
     expiry = old.expiry if stated.expiry == Expiry() else stated.expiry
     kept = old.expire_at if stated.expiry == Expiry() and expiry.at is not None else None
@@ -166,9 +203,11 @@ def _next_generation(facts: Facts, command: Command, stated: Reschedule, place: 
         deliver_at=deliver_at,
         condition=Scheduled(),
         expiry=expiry,
-        expire_at=_expiry(expiry, command, deliver_at, kept=kept),
+        expire_at=_expiry(expiry, command, deliver_at, limits, kept=kept),
+        policy=stated.policy or old.policy,
         counted=0,
         uncounted=0,
+        last_attempt=None,
         first_admitted_at=None,
         late_judged=False,
     )
@@ -178,7 +217,6 @@ def _next_generation(facts: Facts, command: Command, stated: Reschedule, place: 
             message,
             descriptor_position=place.position,
             descriptor_hash=command.command_hash,
-            policy=stated.policy or old.policy,
         )
     return _applied(facts, command, place, message, event="Reschedule", carries=carries)
 
@@ -200,14 +238,20 @@ def _resolve(when: When, command: Command, place: Place, limits: Limits, *, allo
     return instant
 
 
-def _expiry(expiry: Expiry, command: Command, deliver_at: int, *, kept: int | None = None) -> int | None:
+def _expiry(
+    expiry: Expiry, command: Command, deliver_at: int, limits: Limits, *, kept: int | None = None
+) -> int | None:
     if expiry.after_ns is not None:
         return deliver_at + expiry.after_ns
     if expiry.at is None:
         return None
     instant = command.context.expiry_instant if kept is None else kept
-    if instant is None or instant <= deliver_at:
+    if instant is None:
+        raise Refused(Reason.LIMIT)
+    if instant <= deliver_at:
         raise Refused(Reason.EXPIRES_BEFORE_DELIVERY)
+    if kept is None and instant - deliver_at > limits.horizon_ns:
+        raise Refused(Reason.TOO_FAR)
     return instant
 
 

@@ -103,7 +103,7 @@ class Facts(msgspec.Struct, frozen=True):
 
 
 class Change(msgspec.Struct, frozen=True):
-    """All that one record changes. ``attempts`` are rows that are new or newly settled."""
+    """All that one record changes. ``attempts`` are rows that are new or changed."""
 
     head: Head
     message: Message | None = None

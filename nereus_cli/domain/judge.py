@@ -11,7 +11,7 @@ from nereus_cli.domain.outcome import Basis, Code, Disposition, SideEffect
 from nereus_cli.domain.records import Shell
 
 PERMANENT_CODES: Final = frozenset({*range(64, 71), 76, 77, 78, 126, 127})
-SIGNAL_BASE: Final = 128
+SHELL_SIGNALS: Final = range(128 + 1, 128 + 64 + 1)
 
 
 class Happened(enum.StrEnum):
@@ -82,6 +82,6 @@ def exited(shell: Shell, code: int) -> Happened:
         return Happened.EXIT_PERMANENT
     if code in shell.retry_on:
         return Happened.EXIT_RETRIABLE
-    if shell.script is not None and code > SIGNAL_BASE:
+    if shell.script is not None and code in SHELL_SIGNALS:
         return Happened.SIGNALED_IN_SHELL
     return Happened.EXIT_PERMANENT if code in PERMANENT_CODES else Happened.EXIT_RETRIABLE

@@ -66,9 +66,11 @@ class Publishing(msgspec.Struct, frozen=True, tag="publishing", array_like=True)
 
 
 class Uncertain(msgspec.Struct, frozen=True, tag="uncertain", array_like=True):
-    """An attempt of this generation is UNKNOWN; ``closing`` as above."""
+    """An attempt of this generation is UNKNOWN; ``closing`` as above. ``again`` is the wait before a further
+    attempt, which may deliver twice; None: one is in progress, or only evidence or a person moves it."""
 
     closing: str = ""
+    again: RetryWait | None = None
 
 
 class Published(msgspec.Struct, frozen=True, tag="published", array_like=True):
@@ -108,7 +110,8 @@ STATE_OF: Final[dict[type, State]] = {
 
 class Attempt(msgspec.Struct, frozen=True, array_like=True):
     """One admitted side effect. Until its outcome is recorded ``side_effect`` is None. ``boot_id`` and
-    ``admitted_monotonic_ns`` are those of the record that holds its admission: evidence is judged against them."""
+    ``admitted_monotonic_ns`` are those of the record that holds its admission: evidence is judged against them.
+    ``kill``: a person asked for its end, and whoever owns it when that is read has to see to it."""
 
     attempt_id: str
     number: int
@@ -136,6 +139,7 @@ class Attempt(msgspec.Struct, frozen=True, array_like=True):
     detail: str = ""
     usage: Usage | None = None
     counted: bool = True
+    kill: bool = False
 
 
 class Message(msgspec.Struct, frozen=True, array_like=True):
@@ -183,23 +187,32 @@ class Message(msgspec.Struct, frozen=True, array_like=True):
         """The one work; a claim is known to the owner only."""
         if any(attempt.side_effect is None for attempt in self.open_attempts):
             return Work.PUBLISHING
-        return Work.TIMELINE if isinstance(self.condition, Scheduled | RetryWait) else Work.NONE
+        return Work.TIMELINE if self.waits else Work.NONE
+
+    @property
+    def waits(self) -> Scheduled | RetryWait | None:
+        """What it waits for before its next admission, or None when no admission is foreseen."""
+        match self.condition:
+            case (Scheduled() | RetryWait()) as waiting:
+                return waiting
+            case Uncertain(again=again):
+                return again
+            case _:
+                return None
 
     @property
     def timer(self) -> int | None:
         """When the owner has to look at it next, or None when only a person or an outcome moves it."""
-        match self.condition:
+        if isinstance(self.condition, Held):
+            return self.expire_at
+        match self.waits:
             case Scheduled():
-                wake: int | None = self.deliver_at
+                wake = self.deliver_at
             case RetryWait(since=since, delay_ns=delay):
                 wake = since + delay
-            case Held():
-                wake = None
             case _:
                 return None
-        if self.expire_at is None:
-            return wake
-        return self.expire_at if wake is None else min(wake, self.expire_at)
+        return wake if self.expire_at is None else min(wake, self.expire_at)
 
 
 class Kind(enum.StrEnum):
@@ -232,6 +245,7 @@ class Cell(enum.StrEnum):
     ALREADY = "already so"
     CLOSE = "no further admission"
     ADMIT = "publishing"
+    AGAIN = "as it is, publishing, if a retry waits"
     SETTLE = "by the outcome tables"
     LEARN = "risk and obligations"
     EXPIRE = "expired"
@@ -278,7 +292,7 @@ TABLE: Final[dict[Kind, dict[State, Cell]]] = {
     ),
     Kind.RESOLVE: _everywhere(Cell.VERDICT),
     Kind.REPLAY: _row(Cell.NOT_DEAD, Cell.NOT_DEAD, Cell.NOT_DEAD, DEAD_LETTER=Cell.NEW_GENERATION),
-    Kind.ADMISSION: _everywhere(Cell.STALE, SCHEDULED=Cell.ADMIT, RETRY_WAIT=Cell.ADMIT),
+    Kind.ADMISSION: _everywhere(Cell.STALE, SCHEDULED=Cell.ADMIT, RETRY_WAIT=Cell.ADMIT, UNCERTAIN=Cell.AGAIN),
     Kind.OUTCOME: _everywhere(Cell.LEARN, PUBLISHING=Cell.SETTLE, UNCERTAIN=Cell.SETTLE),
     Kind.EVIDENCE: _everywhere(Cell.LEARN),
     Kind.EXPIRE: _everywhere(

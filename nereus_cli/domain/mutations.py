@@ -6,7 +6,7 @@ from typing import assert_never
 
 import msgspec
 
-from nereus_cli.domain import retry
+from nereus_cli.domain import settlement
 from nereus_cli.domain.facts import Change, Facts, History, Place, Verdict
 from nereus_cli.domain.instant import MILLISECOND
 from nereus_cli.domain.limits import Limits
@@ -14,19 +14,15 @@ from nereus_cli.domain.message import (
     Attempt,
     Cell,
     Condition,
-    DeadLetter,
     Expired,
     Held,
     Kind,
     Message,
-    Published,
     Publishing,
-    RetryWait,
     Scheduled,
     Uncertain,
     cell,
 )
-from nereus_cli.domain.outcome import Disposition, Ending, Risk, SideEffect
 from nereus_cli.domain.records import (
     Admission,
     Catalog,
@@ -90,7 +86,7 @@ def _admit(facts: Facts, admission: Admission, place: Place) -> Change:
     first = place.persisted_at if message.first_admitted_at is None else message.first_admitted_at
     changed = msgspec.structs.replace(
         message,
-        condition=Publishing(),
+        condition=Uncertain() if isinstance(message.condition, Uncertain) else Publishing(),
         attempts=attempt.number,
         counted=message.counted + 1,
         open_attempts=(*message.open_attempts, attempt),
@@ -107,7 +103,9 @@ def _admit(facts: Facts, admission: Admission, place: Place) -> Change:
 
 
 def _admissible(message: Message, admission: Admission) -> bool:
-    if cell(Kind.ADMISSION, message.state) is not Cell.ADMIT or message.generation != admission.generation:
+    if cell(Kind.ADMISSION, message.state) is Cell.STALE or message.waits is None:
+        return False
+    if message.generation != admission.generation:
         return False
     if message.descriptor_hash != admission.descriptor_hash:
         return False
@@ -123,23 +121,7 @@ def _settle(facts: Facts, outcome: Outcome, place: Place, limits: Limits) -> Cha
     attempt = next((a for a in message.open_attempts if a.attempt_id == outcome.attempt_id), None) if message else None
     if message is None or attempt is None or attempt.side_effect is not None:
         return Change(facts.head, verdict=Verdict.STALE)
-    never_begun = outcome.code in retry.NOT_BEGUN and message.uncounted < limits.uncounted_attempts_max
-    settled = _settled(attempt, outcome, counted=not never_begun)
-    unknown = outcome.side_effect is SideEffect.UNKNOWN
-    still_open = tuple(
-        settled if a.attempt_id == attempt.attempt_id else a
-        for a in message.open_attempts
-        if unknown or a.attempt_id != attempt.attempt_id
-    )
-    changed = msgspec.structs.replace(
-        message,
-        open_attempts=still_open,
-        risk=_risk(message, outcome, still_open),
-        counted=message.counted - (1 if never_begun else 0),
-        uncounted=message.uncounted + (1 if never_begun else 0),
-    )
-    if cell(Kind.OUTCOME, message.state) is Cell.SETTLE and attempt.generation == message.generation:
-        changed = msgspec.structs.replace(changed, condition=_after(changed, outcome, place))
+    changed, settled = settlement.settle(message, attempt, outcome, place, limits)
     return Change(
         facts.head,
         message=changed,
@@ -149,63 +131,6 @@ def _settle(facts: Facts, outcome: Outcome, place: Place, limits: Limits) -> Cha
     )
 
 
-def _settled(attempt: Attempt, outcome: Outcome, *, counted: bool) -> Attempt:
-    return msgspec.structs.replace(
-        attempt,
-        side_effect=outcome.side_effect,
-        basis=outcome.basis,
-        disposition=outcome.disposition,
-        code=outcome.code,
-        exit_code=outcome.exit_code,
-        signal=outcome.signal,
-        http_status=outcome.http_status,
-        errno=outcome.errno,
-        started_at=outcome.started_at,
-        ended_at=outcome.ended_at,
-        detail=outcome.detail,
-        usage=outcome.usage,
-        counted=counted,
-    )
-
-
-def _after(message: Message, outcome: Outcome, place: Place) -> Condition:
-    """Where a message goes when an attempt of its current generation is settled."""
-    was = message.condition
-    closing = was.closing if isinstance(was, Publishing | Uncertain) else ""
-    if outcome.side_effect is SideEffect.PUBLISHED:
-        return Published()
-    if any(a.generation == message.generation for a in message.open_attempts):
-        return Uncertain(closing)
-    if closing == Ending.STOPPED:
-        return DeadLetter(Ending.STOPPED)
-    if closing:
-        return Expired()
-    if outcome.disposition is Disposition.PERMANENT:
-        return DeadLetter(Ending.PERMANENT)
-    return _retry(message, outcome, place)
-
-
-def _retry(message: Message, outcome: Outcome, place: Place) -> Condition:
-    policy = message.policy
-    if message.counted >= retry.max_attempts(policy):
-        return DeadLetter(Ending.EXHAUSTED)
-    failures = message.counted + message.uncounted
-    wait = retry.delay_ns(policy, failures, outcome.attempt_id)
-    if outcome.retry_after_ns is not None:
-        wait = max(wait, outcome.retry_after_ns)
-    begun = place.persisted_at if message.first_admitted_at is None else message.first_admitted_at
-    if policy.retry_for_ns is not None and place.persisted_at + wait > begun + policy.retry_for_ns:
-        return DeadLetter(Ending.EXHAUSTED)
-    return RetryWait(place.persisted_at, wait)
-
-
-def _risk(message: Message, outcome: Outcome, still_open: tuple[Attempt, ...]) -> Risk:
-    """An effect beside another that is unknown is a possible duplicate; nothing here ever confirms one."""
-    others = any(a.attempt_id != outcome.attempt_id and a.side_effect is SideEffect.UNKNOWN for a in still_open)
-    effect = outcome.side_effect is not SideEffect.NOT_PUBLISHED
-    return Risk.POSSIBLE if others and effect and message.risk is Risk.NONE else message.risk
-
-
 def _expire(facts: Facts, expire: Expire, place: Place) -> Change:
     message = facts.message
     if message is None or message.generation != expire.generation:
@@ -213,12 +138,22 @@ def _expire(facts: Facts, expire: Expire, place: Place) -> Change:
     what = cell(Kind.EXPIRE, message.state)
     if message.expire_at is None or expire.earliest < message.expire_at or what is Cell.STALE:
         return Change(facts.head, verdict=Verdict.STALE)
-    condition: Condition = Expired()
-    if what is Cell.CLOSE:
-        uncertain = isinstance(message.condition, Uncertain)
-        condition = Uncertain("EXPIRED") if uncertain else Publishing("EXPIRED")
+    condition = _closed(message.condition) if what is Cell.CLOSE else Expired()
+    if condition is None:
+        return Change(facts.head, verdict=Verdict.STALE)
     changed = msgspec.structs.replace(message, condition=condition)
     return Change(facts.head, changed, history=_line(message, place, "Expire", ""), verdict=Verdict.TAKEN)
+
+
+def _closed(was: Condition) -> Condition | None:
+    """The first closing is the one that counts: None when there is one already."""
+    match was:
+        case Publishing(closing=""):
+            return Publishing("EXPIRED")
+        case Uncertain(closing=""):
+            return Uncertain("EXPIRED")
+        case _:
+            return None
 
 
 def _hold_late(facts: Facts, late: LateHold, place: Place) -> Change:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 from nereus_cli.domain.instant import Reading
-from nereus_cli.domain.message import Held, Message, RetryWait, Scheduled
+from nereus_cli.domain.message import Message, RetryWait, Scheduled
 
 
 class Admit(msgspec.Struct, frozen=True):
@@ -29,7 +29,8 @@ class HoldLate(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """Decisions in the order to append them; ``waiting`` are due but found no room."""
+    """Decisions in the order to append them; ``waiting`` are those to look at again: due without room, or not yet
+    surely due."""
 
     decisions: tuple[Admit | LetExpire | HoldLate, ...]
     waiting: tuple[Message, ...]
@@ -47,8 +48,8 @@ def choose(due: Iterable[Message], reading: Reading, room: int) -> Plan:
     for message in sorted(due, key=order):
         if message.expire_at is not None and reading.surely_reached(message.expire_at):
             decisions.append(LetExpire(message))
-        elif isinstance(message.condition, Held) or not ready(message, reading):
-            continue
+        elif not ready(message, reading):
+            waiting.append(message)
         elif _too_late(message, reading):
             decisions.append(HoldLate(message))
         elif room > 0:
@@ -61,11 +62,11 @@ def choose(due: Iterable[Message], reading: Reading, room: int) -> Plan:
 
 def ready(message: Message, reading: Reading) -> bool:
     """Whether an admission with this reading would be taken, as far as time goes."""
-    match message.condition:
+    match message.waits:
         case Scheduled():
             reached = reading.surely_reached(message.deliver_at)
         case RetryWait(since=since, delay_ns=delay):
-            reached = reading.surely_reached(since + delay) or reading.latest < since
+            reached = reading.surely_reached(since + delay)
         case _:
             return False
     return reached and (message.expire_at is None or reading.surely_before(message.expire_at))

@@ -38,9 +38,9 @@ class Timeline:
                 self._narrow()
 
     def put_back(self, message: Message) -> None:
-        """It was due but found no room."""
-        if message.timer is not None:
-            heappush(self._heap, (message.timer, message.message_id))
+        """It was taken and nothing was decided. Beyond the window it is not kept: an entry from there would keep
+        the next stretch from being loaded."""
+        self.learn(message)
 
     def refill(self, now: int, timers: Timers) -> None:
         """Loads the next stretch: once the window is used up, if it was cut short; else when the present reaches

@@ -16,7 +16,7 @@ from nereus_cli.domain.facts import Verdict
 from nereus_cli.domain.identity import generated_attempt_id
 from nereus_cli.domain.instant import MILLISECOND, SECOND, Reading
 from nereus_cli.domain.limits import Limits
-from nereus_cli.domain.message import Attempt, Message, Work
+from nereus_cli.domain.message import Attempt, Message
 from nereus_cli.domain.plan import Admit, HoldLate, LetExpire, choose
 from nereus_cli.domain.records import Admission, Command, Expire, LateHold, Mutation, Outcome, Stop
 from nereus_cli.engine.timeline import Timeline
@@ -84,6 +84,9 @@ class Engine:
         for start in starts:
             self._running[start.attempt.attempt_id] = start.message.message_id
         self.settle(self._destination.recover(starts))
+        for start in starts:
+            if start.attempt.kill:
+                self._destination.stop(start.attempt.attempt_id, kill=True)
 
     def turn(self, reading: Reading, *, gated: bool = False) -> Sequence[Mutation]:
         """Records to append in one batch: outcomes first, then what is due, as far as there is room. While the
@@ -138,11 +141,10 @@ class Engine:
         room = self._room()
         if room <= 0:
             return []
-        self._timeline.refill(reading.latest, self._projection)
-        ids = self._timeline.take(reading.latest, room)
+        self._timeline.refill(reading.earliest, self._projection)
+        ids = self._timeline.take(reading.earliest, room)
         messages = self._projection.messages(ids)
-        candidates = [message for message in messages.values() if message.work is Work.TIMELINE or message.expire_at]
-        plan = choose(candidates, reading, room)
+        plan = choose((message for message in messages.values() if message.timer is not None), reading, room)
         for message in plan.waiting:
             self._timeline.put_back(message)
         return [self._decided(decision, reading) for decision in plan.decisions]

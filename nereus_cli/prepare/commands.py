@@ -100,12 +100,16 @@ def _freeze(command_id: str, stated: Stated, context: Context, limits: Limits, *
     broken = exceeds(command, limits)
     if broken is not None:
         raise WishError(_limit_message(broken, limits), field=broken)
+    payload = encode_command(command)
+    if len(payload) > limits.record_bytes_max:
+        msg = f"all of it together is {len(payload)} bytes, and {limits.record_bytes_max} fit one record"
+        raise WishError(msg, field="command")
     if fresh and context.instant is not None and context.instant < context.requested_at:
         allowed = getattr(stated, "allow_past", False)
         if not allowed:
             msg = "that time is past; --allow-past delivers it at once"
             raise WishError(msg, field="at", reason=Reason.PAST)
-    return Prepared(command, encode_command(command), fresh)
+    return Prepared(command, payload, fresh)
 
 
 def _limit_message(broken: str, limits: Limits) -> str:
@@ -115,9 +119,11 @@ def _limit_message(broken: str, limits: Limits) -> str:
         "stdin": f"stdin is limited to {limits.inline_bytes_max} bytes",
         "env": f"an environment entry is NAME=VALUE without NUL, at most {limits.environment_bytes_max} bytes in all",
         "environment": f"the captured environment is limited to {limits.environment_bytes_max} bytes",
+        "key": "with --key, neither --priority nor --on-uncertain retry: both could break its order",
         "max_attempts": f"--max-attempts takes 1 to {limits.attempts_max}",
         "tags": f"at most {limits.tags_max} tags of {limits.tag_bytes_max} bytes",
         "cwd": "the working directory must be an absolute path",
+        "env_from_file": "--env-from-file needs the path of a file",
         "exit codes": "exit codes run from 0 to 255",
     }
     return sizes.get(broken, f"{broken.replace('_', '-')} is outside its limits")

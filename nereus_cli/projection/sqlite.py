@@ -11,6 +11,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+import msgspec
+
 from nereus_cli.domain.facts import Descriptor, Head, History, Result
 from nereus_cli.domain.message import TERMINAL, Attempt, Message, State
 from nereus_cli.ports import Batch, Selection
@@ -35,14 +37,21 @@ class SqliteProjection:
     def __init__(self, path: Path, store_id: bytes, *, write: bool) -> None:
         """Opens, or with ``write`` creates, the file. Raises ProjectionError when it must be rebuilt."""
         mode = "rwc" if write else "ro"
+        uri = f"{path.absolute().as_uri()}?mode={mode}"
         try:
-            self._db = sqlite3.connect(
-                f"{path.absolute().as_uri()}?mode={mode}", uri=True, isolation_level=None, check_same_thread=False
-            )
-            self._prepare(store_id, write=write)
+            self._db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
         except sqlite3.DatabaseError as error:
+            msg = f"the projection cannot be opened: {error}"
+            raise ProjectionError(msg) from error
+        try:
+            self._prepare(store_id, write=write)
+        except (sqlite3.DatabaseError, msgspec.DecodeError) as error:
+            self._db.close()
             msg = f"the projection cannot be read: {error}"
             raise ProjectionError(msg) from error
+        except ProjectionError:
+            self._db.close()
+            raise
 
     def _prepare(self, store_id: bytes, *, write: bool) -> None:
         self._db.execute(f"PRAGMA busy_timeout={_BUSY_MS}")
@@ -61,7 +70,7 @@ class SqliteProjection:
         if meta.get("store") != store_id:
             msg = "the projection belongs to another store"
             raise ForeignProjectionError(msg)
-        self._head = rows.decode_head(meta["head"])
+        self._head = rows.decode_head(meta.get("head", b""))
 
     def _create(self, store_id: bytes) -> None:
         with _transaction(self._db):
@@ -212,4 +221,9 @@ class _transaction:  # noqa: N801 -- reads as a statement
         return self._db
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
-        self._db.execute("COMMIT" if kind is None else "ROLLBACK")
+        try:
+            if kind is None:
+                self._db.execute("COMMIT")
+        finally:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
