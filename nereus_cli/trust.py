@@ -8,6 +8,7 @@ import stat
 
 from nereus_cli.domain.records import Permission
 
+STORE_MODE = 0o700
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
@@ -36,7 +37,12 @@ def judge(path: str) -> Permission:
         msg = f"the store {path} has mode {mode:04o}: others may enter or write; chmod 700 it"
         raise UnsafeError(msg)
     _judge_ancestors(os.path.realpath(path), uid)
-    return Permission("store-owner", uid, sudo_uid=_sudo_uid(), store_mode=mode)
+    return permission(mode)
+
+
+def permission(mode: int) -> Permission:
+    """What allows its owner to use a store of that mode, recorded with every command."""
+    return Permission("store-owner", os.geteuid(), sudo_uid=_sudo_uid(), store_mode=mode)
 
 
 def _judge_ancestors(path: str, uid: int) -> None:
