@@ -45,18 +45,25 @@ class Handle:
         return note if note is not None and note.open_beside(mark) else None
 
     def own_note(self) -> Note | None:
-        """The note, if it is about this boot and the segment the tail is in."""
+        """The note, if it is about this boot and the segment the tail is in, or unreadable."""
         note = self.room.note()
         here = (self.boot_id, self.tail.ordinal, self.tail.inode)
-        return note if note is not None and (note.boot_id, note.ordinal, note.inode) == here else None
+        mine = note is not None and (note.ordinal == 0 or (note.boot_id, note.ordinal, note.inode) == here)
+        return note if mine else None
 
     def write_note(self, first: int, last: int, *, poisoned: bool = False) -> None:
-        """Says what the sync that begins now covers, or that it failed."""
-        tail = self.tail
+        """Says what the sync that begins now in the tail's segment covers, or that it failed."""
+        self._write_note(self.tail.ordinal, self.tail.inode, first, last, poisoned=poisoned)
+
+    def close_note(self, mark: Mark) -> None:
+        """Says that no sync is under way in the segment of this mark."""
+        self._write_note(mark.ordinal, mark.inode, mark.durable + 1, mark.durable, poisoned=False)
+
+    def _write_note(self, ordinal: int, inode: int, first: int, last: int, *, poisoned: bool) -> None:
         note = Note(
             boot_id=self.boot_id,
-            ordinal=tail.ordinal,
-            inode=tail.inode,
+            ordinal=ordinal,
+            inode=inode,
             first=first,
             last=last,
             poisoned=poisoned,

@@ -28,8 +28,7 @@ def make_segment(handle: Handle, header: Header, carried: bytes = b"", chain: in
     this returns; from the link on it may be found, complete."""
     room = handle.room
     disk = room.disk
-    for leftover in unfinished(disk.names(room.directory)):
-        disk.unlink(leftover, below=room.directory)
+    _sweep(room)
     name = f"{_UNFINISHED}{header.ordinal}-{os.getpid()}"
     fd = disk.open_file(name, below=room.directory, create=True, exclusive=True)
     try:
@@ -124,11 +123,17 @@ def sync_names(handle: Handle, name: str) -> None:
     """Syncs the directory after touching it, because the sync that failed for its last writer may have left it
     clean in memory only: an entry is written again before it is believed."""
     room = handle.room
+    _sweep(room)
     again = f"{_UNFINISHED}names"
-    with contextlib.suppress(FileExistsError):
-        room.disk.link(name, again, below=room.directory)
+    room.disk.link(name, again, below=room.directory)
     room.disk.unlink(again, below=room.directory)
     room.disk.sync_directory(room.directory)
+
+
+def _sweep(room: Room) -> None:
+    """Whoever holds both locks may take away what makers left behind: none of them is alive."""
+    for leftover in unfinished(room.disk.names(room.directory)):
+        room.disk.unlink(leftover, below=room.directory)
 
 
 def unfinished(names: Iterable[str]) -> list[str]:

@@ -46,7 +46,9 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True):
-    """A sync of ``first`` to ``last`` in one segment was begun by ``pid``. ``poisoned``: it failed."""
+    """A sync of ``first`` to ``last`` in one segment was begun by ``pid``. ``poisoned``: it failed.
+
+    Ordinal 0 stands for a note that cannot be read: then any sync may have been under way."""
 
     boot_id: bytes
     ordinal: int
@@ -58,8 +60,13 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
 
     def open_beside(self, mark: Mark) -> bool:
         """Nobody has said how this sync ended."""
+        if self.ordinal == 0:
+            return True
         same = (self.boot_id, self.ordinal, self.inode) == (mark.boot_id, mark.ordinal, mark.inode)
         return same and self.last > mark.durable
+
+
+UNREADABLE = Note(boot_id=b"", ordinal=0, inode=0, first=0, last=0, poisoned=True, pid=0)
 
 
 def encode_mark(mark: Mark) -> bytes:

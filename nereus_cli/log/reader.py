@@ -70,15 +70,18 @@ class Reader:
         fd = self._room.open_segment(header.ordinal, write=False)
         try:
             start = self._locate(fd, header, first)
-            for found in self._stream(fd, header, start, last):
+            for found in self._stream(fd, header, start, (first, last)):
                 if found.position >= first:
                     yield found
         finally:
             self._room.disk.close(fd)
 
-    def _stream(self, fd: int, header: Header, start: Entry, last: int) -> Iterator[Frame]:
-        """The frames from an entry on, read in chunks; a frame larger than a chunk widens it once."""
+    def _stream(self, fd: int, header: Header, start: Entry, wanted: tuple[int, int]) -> Iterator[Frame]:
+        """The frames from an entry to the last that is wanted, read in chunks; a frame larger than a chunk widens it.
+
+        What cannot be read below the first that is wanted is stepped over."""
         position, offset, chain = start
+        first, last = wanted
         chunk = _CHUNK_BYTES
         while position <= last:
             data = self._room.disk.read_at(fd, chunk, offset)
@@ -91,7 +94,10 @@ class Reader:
                 position, chain, taken = found.position + 1, found.checksum, found.end
             claimed = frame.claimed_bytes(data) or 0
             if not taken and not claimed > len(data) == chunk:
-                raise _unreadable(header, position, offset)
+                beyond = self._beyond(fd, header, offset, first) if position < first else None
+                if beyond is None:
+                    raise _unreadable(header, position, offset)
+                position, offset, chain = beyond
             offset += taken
             chunk = _CHUNK_BYTES if taken else claimed
 
@@ -117,6 +123,16 @@ class Reader:
             if found is not None:
                 return found.position, offset + found.start, found.chain
         return None
+
+    def _beyond(self, fd: int, header: Header, offset: int, first: int) -> Entry | None:
+        """The frame at the position ``first``, wherever it is behind an offset."""
+        data = self._room.disk.read_at(fd, self._room.disk.size(fd) - offset, offset)
+        found = frame.find(data, 0, header.seed)
+        while found is not None and found.position < first:
+            found = frame.find(data, found.end, header.seed)
+        if found is None or found.position > first:
+            return None
+        return found.position, offset + found.start, found.chain
 
     def _remember(self, ordinal: int, entry: Entry) -> None:
         entries = self._entries[ordinal]

@@ -73,7 +73,7 @@ def adopt(handle: Handle) -> None:
     sync_names(handle, tail.name)
     note = handle.own_note()
     if note is not None:
-        carry(handle, mark_below(handle, handle.tail, note.first))
+        carry(handle, mark_below(handle, tail, note.first if note.ordinal else tail.proven + 1))
     elif tail.sealed:
         rotate(handle, tail.proven)
     else:
@@ -108,7 +108,9 @@ def carry(handle: Handle, start: Mark) -> None:
         _refuse_corruption(handle, data[len(found.data) :], Place(found.last + 1, found.chain), found.proven, end)
         handle.torn.append(TornTail(tail.name, found.last + 1, size - end))
     header = _successor(handle, Why.POISONED, start, found.last)
-    handle.room.raise_mark(make_segment(handle, header, found.data, found.chain))
+    mark = make_segment(handle, header, found.data, found.chain)
+    handle.room.raise_mark(mark)
+    handle.close_note(mark)
 
 
 def rotate(handle: Handle, durable: int) -> None:
@@ -121,7 +123,7 @@ def rotate(handle: Handle, durable: int) -> None:
     _sync_noted(handle, durable + 1, tail.last + 1)
     end = handle.tail_mark()
     handle.room.raise_mark(end)
-    handle.write_note(durable + 1, tail.last)
+    handle.close_note(end)
     try:
         handle.room.raise_mark(make_segment(handle, _successor(handle, Why.ROTATED, end, end.durable)))
     except FileExistsError:

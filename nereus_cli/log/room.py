@@ -22,7 +22,7 @@ from nereus_cli.ports import CorruptLogError, Disk
 
 REFUSED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 _READS_MAX = 200
-_SEGMENT_NAMES_MAX = 2
+_SEGMENT_NAMES_MAX = 3
 _Small = TypeVar("_Small", Mark, Note)
 
 
@@ -53,7 +53,7 @@ class Room:
         return self.disk.inode_of(segment.name_of(ordinal), below=self.directory)
 
     def open_segment(self, ordinal: int, *, write: bool) -> int:
-        """A descriptor the caller closes. For a moment after its making a segment has a second name."""
+        """A descriptor the caller closes. It may still have the names under which it was made."""
         name = segment.name_of(ordinal)
         return self.disk.open_file(name, below=self.directory, write=write, links=_SEGMENT_NAMES_MAX)
 
@@ -123,13 +123,14 @@ class Room:
         self._put(self._mark_fd, marks.encode_mark(mark))
 
     def note(self) -> Note | None:
-        """The note as it stands."""
+        """The note as it stands; None where none was ever written."""
         try:
             fd = self._note_fd
         except OSError as error:
             absent(error)
             return None
-        return self._small(fd, marks.decode_note)
+        found = self._small(fd, marks.decode_note)
+        return marks.UNREADABLE if found is None and self.disk.size(fd) else found
 
     def write_note(self, note: Note) -> None:
         """Said before a sync, so that a successor knows what nobody knows if its holder dies."""

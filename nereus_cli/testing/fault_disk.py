@@ -8,7 +8,7 @@ happens any more. Several disks may share one ``Medium``, as several processes s
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import ParamSpec, TypeVar
 
 import msgspec
@@ -27,8 +27,8 @@ class CrashedError(BaseException):
 class Fault(msgspec.Struct, frozen=True, kw_only=True):
     """At call number ``at`` (from 1) of those named ``only`` (all if empty): a crash, or ``error`` if that is not 0.
 
-    ``after``: the call takes effect first. ``for_ever``: every later call of that name fails as well. ``short``: a
-    write takes half of its bytes before it fails."""
+    ``after``: the call takes effect first. ``for_ever``: so do all later ones. ``short``: a write takes half of its
+    bytes first."""
 
     at: int
     only: str = ""
@@ -44,10 +44,10 @@ class FaultDisk:
     file shows what the medium has, as when the page cache drops the pages that could not be written."""
 
     def __init__(
-        self, inner: Disk, *, fault: Fault | None = None, medium: Medium | None = None, evict: bool = False
+        self, inner: Disk, *, faults: Sequence[Fault] = (), medium: Medium | None = None, evict: bool = False
     ) -> None:
         self._inner = inner
-        self._fault = fault
+        self._faults = faults
         self._open: set[int] = set()
         self._evict = evict
         self.medium = medium
@@ -110,7 +110,8 @@ class FaultDisk:
                 self.medium.wrote(fd, part[:taken], offset)
             return taken
 
-        if self._fault is not None and self._fault.short and self._strikes("write_at", count=False):
+        coming = self._due("write_at", ahead=1)
+        if coming is not None and coming.short and not self.crashed:
             do(data[: len(data) // 2])
         return self._call("write_at", do)
 
@@ -205,8 +206,8 @@ class FaultDisk:
         if self.crashed:
             raise CrashedError
         self.calls.append(name)
-        fault = self._fault
-        if fault is None or not self._strikes(name):
+        fault = self._due(name)
+        if fault is None:
             return do(*args, **kwargs)
         self.hits += 1
         if fault.after:
@@ -216,11 +217,11 @@ class FaultDisk:
         self.crashed = True
         raise CrashedError
 
-    def _strikes(self, name: str, *, count: bool = True) -> bool:
-        """Whether the fault is due at the call just recorded, or (``count=False``) at the one about to be."""
-        fault = self._fault
-        if fault is None or (fault.only and fault.only != name):
-            return False
-        number = self.calls.count(name) if fault.only else len(self.calls)
-        number += 0 if count else 1
-        return number == fault.at or (fault.for_ever and number > fault.at)
+    def _due(self, name: str, *, ahead: int = 0) -> Fault | None:
+        """The fault that strikes the call just recorded, or the one ``ahead`` of it."""
+        for fault in self._faults:
+            if fault.only in {"", name}:
+                number = ahead + (self.calls.count(name) if fault.only else len(self.calls))
+                if number == fault.at or (fault.for_ever and number > fault.at):
+                    return fault
+        return None
