@@ -34,10 +34,11 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     attempt_directory_span: int = 4_096
 
     def __post_init__(self) -> None:
-        """The relations that everything else relies on."""
+        """The relations that everything else relies on. That all of a command together fits one record is
+        asked of each command when it is prepared: many small parts weigh more than what is counted here."""
         content = self.inline_bytes_max + self.arguments_bytes_max + self.environment_bytes_max
         if content + 16 * self.text_bytes_max > self.record_bytes_max:
-            msg = "a command at every other limit must still fit one record"
+            msg = "the largest input, arguments and environment must fit one record together"
             raise ValueError(msg)
         if self.record_bytes_max >= self.segment_bytes_max:
             msg = "a segment must hold at least one record of the largest size"
