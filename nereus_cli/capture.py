@@ -9,9 +9,7 @@ from typing import Final
 from nereus_cli.domain.records import BytePairs, Permission
 from nereus_cli.prepare.wishes import Capture
 
-_ALLOWED: Final = frozenset(
-    {b"HOME", b"LANG", b"LANGUAGE", b"LOGNAME", b"PATH", b"SHELL", b"TMPDIR", b"TZ", b"USER"}
-)
+_ALLOWED: Final = frozenset({b"HOME", b"LANG", b"LANGUAGE", b"LOGNAME", b"PATH", b"SHELL", b"TMPDIR", b"TZ", b"USER"})
 _ALLOWED_PREFIX: Final = b"LC_"
 _TRACE_FIELDS: Final = (2, 32, 16, 2)
 _HEX: Final = frozenset("0123456789abcdef")

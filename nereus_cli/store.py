@@ -129,6 +129,11 @@ class Store:
         self._fold(fold, end)
         return Overlay(base, fold.batch)
 
+    def forget_views(self) -> None:
+        """Gives back the snapshots of earlier views, for those who look again and again."""
+        while self._readers:
+            self._readers.pop().close()
+
     def presence(self) -> Presence:
         """Whether an owner lives and makes progress."""
         now = self.clock.read()

@@ -71,10 +71,14 @@ def document(value: Mapping[str, object]) -> None:
 
 def note(text: str) -> None:
     """A notice for people on standard error; whether it arrives changes nothing."""
-    if _ERR in _CLOSED:
-        return
-    with contextlib.suppress(OSError):
-        os.write(_ERR, f"nereus: {visible(text)}\n".encode(encoding(), "backslashreplace"))
+    raw_note(f"nereus: {visible(text)}\n".encode(encoding(), "backslashreplace"))
+
+
+def raw_note(data: bytes) -> None:
+    """A line for machines on standard error; whether it arrives changes nothing."""
+    if _ERR not in _CLOSED:
+        with contextlib.suppress(OSError):
+            os.write(_ERR, data)
 
 
 def as_json(value: object) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 import msgspec
 import typer
@@ -165,7 +165,9 @@ def _with_signature(verb: Verb, take: Callable[..., None]) -> Callable[..., None
     if verb.argument is not None:
         kind = list[str] if verb.argument.many else str
         default = typer.Argument(..., metavar=verb.argument.name + ("..." if verb.argument.many else ""))
-        parameters.append(inspect.Parameter("argument", inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind))
+        parameters.append(
+            inspect.Parameter("argument", inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+        )
     function.__signature__ = inspect.Signature([*parameters, _help_parameter()])  # type: ignore[attr-defined] # how typer is told
     function.__annotations__ = {}
     return function
@@ -184,7 +186,9 @@ def _parameter(option: Option) -> inspect.Parameter:
     names = [option.spelling, *([option.short] if option.short else [])]
     hidden = bool(option.refused)
     if option.metavar:
-        default: Any = typer.Option([], *names, help=option.help, metavar=option.metavar, hidden=hidden, show_default=False)
+        default: Any = typer.Option(
+            [], *names, help=option.help, metavar=option.metavar, hidden=hidden, show_default=False
+        )
         kind: Any = list[str]
     else:
         default = typer.Option(False, *names, help=option.help, hidden=hidden, show_default=False)
@@ -194,12 +198,18 @@ def _parameter(option: Option) -> inspect.Parameter:
 
 def _help_parameter() -> inspect.Parameter:
     option = typer.Option(
-        False, _HELP, "-h", is_eager=True, expose_value=False, callback=_show_help, help="Print this.", show_default=False
+        False,
+        _HELP,
+        "-h",
+        is_eager=True,
+        expose_value=False,
+        callback=_show_help,
+        help="Print this.",
+        show_default=False,
     )
     return inspect.Parameter("help", inspect.Parameter.KEYWORD_ONLY, default=option, annotation=bool)
 
 
-def _show_help(context: typer.Context, value: bool) -> None | NoReturn:
+def _show_help(context: typer.Context, value: bool) -> None:
     if value:
         raise Help(context.get_help())
-    return None

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from nereus_cli.ports import Views
 
 
-
 def show(call: Call) -> int:
     """One message with its attempts and its history."""
     name = asking.one_id(call)

@@ -152,7 +152,7 @@ class Sender:
         if self._single:
             self._call.status = told.status
         try:
-            self._print(told.answer, told.status)
+            self._print(told.answer, told.status, None if self._single else told.item.line)
         except output.Unprintable as error:
             output.note(f"the receipt could not be printed ({error}), it says: {_summary(told.answer)}")
 
@@ -171,13 +171,14 @@ class Sender:
             where = f"line {told.item.line}: " if told.item.line else f"{name}: " if name else ""
             output.note(f"not queued: {where}{failure.message}")
 
-    def _print(self, answer: Answer, status: int) -> None:
+    def _print(self, answer: Answer, status: int, line: int | None) -> None:
         from nereus_cli.render import machine
 
         if self._call.json:
             daemon = self._store.presence().state if self._store else "none"
             durability = self._store.log.durability.value if self._store else "none"
-            output.document(machine.receipt(answer, daemon=daemon, durability=durability))
+            document = machine.receipt(answer, daemon=daemon, durability=durability)
+            output.document(document if line is None else document | {"line": line})
             return
         from nereus_cli.render.human import receipt_line
 

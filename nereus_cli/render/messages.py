@@ -86,7 +86,7 @@ def next_attempt_at(message: Message) -> int | None:
     match message.condition:
         case Scheduled():
             return message.deliver_at
-        case RetryWait(since=since, delay_ns=delay):
+        case RetryWait(since=since, delay_ns=delay) | Uncertain(again=RetryWait(since=since, delay_ns=delay)):
             return since + delay
         case _:
             return None

@@ -53,7 +53,8 @@ def row(message: Message, command: Command | None) -> Row:
     """The columns of a message, fit to be printed."""
     target = getattr(command.stated, "target", None) if command else None
     runs = visible(command_line(target)) if isinstance(target, Shell) else ""
-    return (message.message_id, message.state.value, rfc3339(message.deliver_at), visible(here(message.deliver_at)), runs)
+    local = visible(here(message.deliver_at))
+    return (message.message_id, message.state.value, rfc3339(message.deliver_at), local, runs)
 
 
 def _blocks(messages: Iterable[tuple[Message, Command | None]]) -> Iterator[list[Row]]:
