@@ -93,13 +93,13 @@ class Reader:
                 yield found
                 position, chain, taken = found.position + 1, found.checksum, found.end
             claimed = frame.claimed_bytes(data) or 0
-            if not taken and not claimed > len(data) == chunk:
-                beyond = self._beyond(fd, header, offset, first) if position < first else None
-                if beyond is None:
-                    raise _unreadable(header, position, offset)
-                position, offset, chain = beyond
-            offset += taken
-            chunk = _CHUNK_BYTES if taken else claimed
+            if taken:
+                offset, chunk = offset + taken, _CHUNK_BYTES
+            elif claimed > len(data) == chunk:
+                chunk = claimed
+            else:
+                position, offset, chain = self._beyond(fd, header, (position, offset), first)
+                chunk = _CHUNK_BYTES
 
     def _locate(self, fd: int, header: Header, position: int) -> Entry:
         """An entry at or a little below a position."""
@@ -110,7 +110,7 @@ class Reader:
         while high - low[1] > _NEAR_BYTES and low[0] < position:
             middle = (low[1] + high) // 2
             found = self._probe(fd, header, middle)
-            if found is None or found[0] > position or found[1] <= low[1]:
+            if found is None or found[0] > position:
                 high = middle
             else:
                 low = found
@@ -124,14 +124,16 @@ class Reader:
                 return found.position, offset + found.start, found.chain
         return None
 
-    def _beyond(self, fd: int, header: Header, offset: int, first: int) -> Entry | None:
-        """The frame at the position ``first``, wherever it is behind an offset."""
-        data = self._room.disk.read_at(fd, self._room.disk.size(fd) - offset, offset)
+    def _beyond(self, fd: int, header: Header, bad: tuple[int, int], first: int) -> Entry:
+        """The frame at ``first``, wherever it is behind the bad position and offset. Raises CorruptLogError."""
+        position, offset = bad
+        size = self._room.disk.size(fd) if position < first else offset
+        data = self._room.disk.read_at(fd, max(size - offset, 0), offset)
         found = frame.find(data, 0, header.seed)
         while found is not None and found.position < first:
             found = frame.find(data, found.end, header.seed)
         if found is None or found.position > first:
-            return None
+            raise _unreadable(header, position, offset)
         return found.position, offset + found.start, found.chain
 
     def _remember(self, ordinal: int, entry: Entry) -> None:

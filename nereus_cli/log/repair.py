@@ -64,6 +64,7 @@ def sync_tail(handle: Handle, durable: int) -> None:
 def adopt(handle: Handle) -> None:
     """Makes the newest segment, as it is, what the mark says. For a new boot, a copy, a lost or outrun mark."""
     tail = handle.tail
+    handle.room.reopen_mark()
     enter_newest(handle, tail)
     clean = tail.advance()
     if not clean and not tail.sealed:

@@ -136,17 +136,18 @@ class Room:
         """Said before a sync, so that a successor knows what nobody knows if its holder dies."""
         self._put(self._note_fd, marks.encode_note(note))
 
-    def mark_was_replaced(self) -> bool:
-        """Another file has the mark's name by now; the next look opens that one."""
-        try:
-            same = self.disk.inode_of("durable", below=self.marks) == self.disk.inode(self._mark_fd)
-        except FileNotFoundError:
-            same = False
-        if not same and "_mark_fd" in self.__dict__:
-            fd = self.__dict__.pop("_mark_fd")
-            self._open.remove(fd)
-            self.disk.close(fd)
-        return not same
+    def reopen_mark(self) -> bool:
+        """Follows the mark's name when another file has it by now; False when nothing changed."""
+        inode_of, inode = self.disk.inode_of, self.disk.inode
+        same = "_mark_fd" in self.__dict__ and inode_of("mark", below=self.directory) == inode(self.marks)
+        if same and inode_of("durable", below=self.marks) == inode(self._mark_fd):
+            return False
+        for name in ("_mark_fd", "marks"):
+            if name in self.__dict__:
+                fd = self.__dict__.pop(name)
+                self._open.remove(fd)
+                self.disk.close(fd)
+        return True
 
     @cached_property
     def _mark_fd(self) -> int:

@@ -70,7 +70,7 @@ class Waiter:
                 return position
             if watch is None:
                 time.sleep(min(left, _POLL_BLIND_S))
-            elif not watch.wait(min(left, POLL_S_MAX)) and self._room.mark_was_replaced():
+            elif not watch.wait(min(left, POLL_S_MAX)) and self._room.reopen_mark():
                 self.close()
 
     def close(self) -> None:
