@@ -98,7 +98,9 @@ sys.stdout.buffer.write(owner.output("na~0"))
     masks = dict(
         line.split(b":\t") for line in status.splitlines() if line.startswith((b"SigBlk", b"SigIgn", b"SigCgt"))
     )
-    assert {int(mask, 16) for mask in masks.values()} == {0}
+    # 32 and 33 are glibc's own: its posix_spawn leaves them ignored, and its calls refuse to change that.
+    found = {name: int(mask, 16) & ~(0b11 << 31) for name, mask in masks.items()}
+    assert found == {b"SigBlk": 0, b"SigIgn": 0, b"SigCgt": 0}
 
 
 @pytest.mark.skipif(linux_only, reason="the limit is raised where the hard one allows")
