@@ -44,6 +44,7 @@ def write(handle: Handle, batch: Batch, guard: Guard) -> Written:
     """Gives the batch its positions. Nothing is durable yet.
 
     Raises NotQueuedError, FencedError; EnqueueUncertainError when the system does not say what became of it."""
+    handle.room.open_for_writing()
     for _ in range(_ROUNDS_MAX):
         handle.room.append_lock.take(handle.append_wait_s, guard)
         try:

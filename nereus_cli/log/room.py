@@ -35,6 +35,7 @@ class Room:
         self.directory = disk.open_directory(path)
         self._open: list[int] = [self.directory]
         self._headers: dict[int, Header] = {}
+        self._refusal: OSError | None = None
 
     def close(self) -> None:
         """Gives back every descriptor; locks end with theirs."""
@@ -84,6 +85,13 @@ class Room:
             raise CorruptLogError(f"{name}: this segment is of another store", file=name, position=header.base)
         self._headers[ordinal] = header
         return header
+
+    def open_for_writing(self) -> None:
+        """Opens everything an append needs, so that it fails before anything was written. Raises OSError."""
+        for name in ("append_lock", "sync_lock", "_mark_fd", "_note_fd"):
+            getattr(self, name)
+        if self._refusal is not None:
+            raise self._refusal
 
     def drop_locks(self) -> None:
         """Gives back what an exception may have left locked."""
@@ -178,6 +186,7 @@ class Room:
         except OSError as error:
             if error.errno not in REFUSED:
                 raise
+            self._refusal = error
         return self.disk.open_file(name, below=below, write=False)
 
     def _kept(self, fd: int) -> int:
