@@ -52,6 +52,7 @@ class KeeperClient:
         self._connections: dict[str, Connection] = {}
         self._accepting: Connection | None = None
         self._closed = False
+        self._dying: set[int] = set()
 
     @property
     def accepting(self) -> bool:
@@ -67,6 +68,7 @@ class KeeperClient:
         """Be connected to a keeper of our protocol, started if need be; one of another is told to drain.
 
         Also connects to those that drain, which still report. Raises KeeperAwayError."""
+        self._bury()
         until = time.monotonic() + timeout_s
         while self._accepting is None:
             left = until - time.monotonic()
@@ -113,6 +115,7 @@ class KeeperClient:
 
     def pump(self) -> list[Fact]:
         """Send what waits, and return what came, without waiting."""
+        self._bury()
         facts: list[Fact] = []
         for key, events in self._selector.select(0):
             connection: Connection = key.data
@@ -169,7 +172,20 @@ class KeeperClient:
         if connection.gone:
             del self._connections[connection.keeper]
             self._drop(connection)
+            self._dying.add(connection.pid)
+            self._bury()
             facts.append(KeeperGone(keeper=connection.keeper, accepting=connection is self._accepting))
             if connection is self._accepting:
                 self._accepting = None
         return facts
+
+    def _bury(self) -> None:
+        """Where this process is the one that orphans come to, such as the first of a container, a keeper ends as its
+        child. Asked for at once, a pid that is not its child cannot have become one."""
+        for pid in list(self._dying):
+            try:
+                gone = os.waitpid(pid, os.WNOHANG)[0] == pid
+            except ChildProcessError:
+                gone = True
+            if gone:
+                self._dying.discard(pid)

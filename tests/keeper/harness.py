@@ -31,6 +31,11 @@ def until(what: Callable[[], bool], seconds: float = PATIENCE_S) -> bool:
     return True
 
 
+def with_our_path() -> dict[str, str]:
+    """The environment for a Python that is to import what this one can."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE.parents[1]), *sys.path])}
+
+
 def boot_ns() -> int:
     return time.clock_gettime_ns(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 

@@ -9,6 +9,7 @@ import socket
 import stat
 import struct
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -19,7 +20,18 @@ from nereus_cli.destinations.keeper_client import KeeperAwayError, KeeperClient
 from nereus_cli.destinations.keeper_decide import DoorClosed, NoEvidence, StillOpen
 from nereus_cli.destinations.keeper_facts import Closed, Ended, KeeperDraining, KeeperGone, NotStarted, Started
 from nereus_cli.destinations.keeper_store import evidence_names, keeper_alive, live_evidence, near, prune
-from tests.keeper.harness import BOOT, Owner, command, decided, linux_only, opened, process_state, shell, until
+from tests.keeper.harness import (
+    BOOT,
+    Owner,
+    command,
+    decided,
+    linux_only,
+    opened,
+    process_state,
+    shell,
+    until,
+    with_our_path,
+)
 
 Make = Callable[..., Owner]
 pytestmark = pytest.mark.skipif(linux_only, reason="reads /proc")
@@ -30,7 +42,8 @@ def test_it_stands_on_its_own(owner: Owner) -> None:
     assert os.readlink(f"/proc/{owner.pid}/cwd") == "/"
     links = [os.readlink(f"/proc/{owner.pid}/fd/{fd}") for fd in range(3)]
     assert links == ["/dev/null", "/dev/null", f"{owner.store}/keeper/keeper.log"]
-    assert "PATH" not in Path(f"/proc/{owner.pid}/environ").read_text()
+    variables = Path(f"/proc/{owner.pid}/environ").read_text().split("\0")
+    assert {text.partition("=")[0] for text in variables} <= {"", "LC_CTYPE", "LD_LIBRARY_PATH"}
     for name in os.listdir(owner.store / "keeper"):
         assert stat.S_IMODE((owner.store / "keeper" / name).lstat().st_mode) & 0o077 == 0, name
     assert stat.S_IMODE((owner.store / "keeper").stat().st_mode) == 0o700
@@ -354,3 +367,26 @@ def test_two_hundred_children_cost_little(owner: Owner) -> None:
         owner.client.stop(name, kill=True)
     for name in names:
         assert owner.wait(Ended, name).signal == signal.SIGKILL
+
+
+def test_a_keeper_that_dies_is_no_zombie_of_a_daemon_that_is_the_first_process(tmp_path: Path) -> None:
+    code = """
+import os, sys, time
+from pathlib import Path
+from nereus_cli.destinations.keeper_facts import KeeperGone
+from tests.keeper.harness import Owner, command
+assert os.getpid() == 1
+owner = Owner(Path(sys.argv[1]))
+assert owner.run(command("na~0", b"/bin/true")).exit_code == 0
+os.kill(owner.pid, 9)
+owner.wait(KeeperGone)
+owner.connect()
+assert owner.run(command("na~1", b"/bin/true")).exit_code == 0
+numbers = [name for name in os.listdir("/proc") if name.isdigit()]
+dead = [name for name in numbers if "(zombie)" in Path(f"/proc/{name}/status").read_text()]
+print(dead)
+"""
+    if subprocess.run(["unshare", "-fUrp", "--mount-proc", "true"], check=False, capture_output=True).returncode:
+        pytest.skip("no namespaces here")
+    first = ["unshare", "-fUrp", "--mount-proc", sys.executable, "-c", code, str(tmp_path / "store")]
+    assert subprocess.run(first, check=True, capture_output=True, env=with_our_path()).stdout == b"[]\n"
