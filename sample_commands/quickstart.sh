@@ -15,26 +15,27 @@ clean() {
 trap clean EXIT
 trap 'exit 130' INT TERM
 
+# Shows a line as it would be typed, then runs exactly that.
 try() {
-    printf '\n$ %s\n' "$*"
-    "$@"
+    printf '\n$ %s\n' "$1"
+    eval "$1"
 }
 
 nereus init
 nereus run 2>"$place/daemon.log" &
 daemon=$!
 
-try nereus schedule --id hello --in 1s -- sh -c 'echo hello from attempt $NEREUS_ATTEMPT'
-try nereus schedule --id never --in 1h -- echo never
-try nereus schedule --id sooner --in 1h -- echo sooner
+try "nereus schedule --id hello --in 1s -- sh -c 'echo hello from attempt \$NEREUS_ATTEMPT'"
+try 'nereus schedule --id never --in 1h -- echo never'
+try 'nereus schedule --id sooner --in 1h -- echo sooner'
 
 printf '\nA repeat is the same command, a cancelled message stays cancelled, a rescheduled one is a new generation:\n'
-try nereus schedule --id hello --in 1s -- sh -c 'echo hello from attempt $NEREUS_ATTEMPT'
-try nereus cancel never
-try nereus reschedule sooner --in 2s
+try "nereus schedule --id hello --in 1s -- sh -c 'echo hello from attempt \$NEREUS_ATTEMPT'"
+try 'nereus cancel never'
+try 'nereus reschedule sooner --in 2s'
 
 printf '\nAnd what happened:\n'
-try nereus wait hello sooner --timeout 20s
-try nereus logs hello
-try nereus list --state PUBLISHED --state CANCELED
-try nereus status
+try 'nereus wait hello sooner --timeout 20s'
+try 'nereus logs hello'
+try 'nereus list --state PUBLISHED --state CANCELED'
+try 'nereus status'
