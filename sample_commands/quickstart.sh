@@ -24,18 +24,23 @@ try() {
 nereus init
 nereus run 2>"$place/daemon.log" &
 daemon=$!
+until nereus status | grep -q 'daemon *alive'; do sleep 0.1; done
 
+echo
+echo 'Three messages; one is cancelled, one is rescheduled:'
 try "nereus schedule --id hello --in 1s -- sh -c 'echo hello from attempt \$NEREUS_ATTEMPT'"
 try 'nereus schedule --id never --in 1h -- echo never'
 try 'nereus schedule --id sooner --in 1h -- echo sooner'
-
-printf '\nA repeat is the same command, a cancelled message stays cancelled, a rescheduled one is a new generation:\n'
-try "nereus schedule --id hello --in 1s -- sh -c 'echo hello from attempt \$NEREUS_ATTEMPT'"
 try 'nereus cancel never'
-try 'nereus reschedule sooner --in 2s'
-
-printf '\nAnd what happened:\n'
+try 'nereus reschedule sooner --in 1s'
 try 'nereus wait hello sooner --timeout 20s'
+
+echo
+echo 'The same line again is the same command, not a second delivery:'
+try "nereus schedule --id hello --in 1s -- sh -c 'echo hello from attempt \$NEREUS_ATTEMPT'"
+
+echo
+echo 'And what happened:'
 try 'nereus logs hello'
 try 'nereus list --state PUBLISHED --state CANCELED'
 try 'nereus status'
