@@ -1,6 +1,6 @@
 """Every sample is run, and its whole transcript compared with the one kept in ``expected/``.
 
-``NEREUS_REWRITE=1 pytest tests/docs`` writes them anew, to be read in review.
+``REWRITE_TRANSCRIPTS=1 pytest tests/docs`` writes them anew, to be read in review.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def test_a_sample_prints_what_it_always_printed(tmp_path: Path, script: str) -> 
     ran = run(f"TZ=UTC TMPDIR='{tmp_path}' sh sample_commands/{script} 2>&1", tmp_path / "unused", cwd=ROOT)
     assert ran.returncode == 0, ran.stdout
     kept = EXPECTED / f"{script}.txt"
-    if os.environ.get("NEREUS_REWRITE") == "1":
+    if os.environ.get("REWRITE_TRANSCRIPTS") == "1":
         kept.parent.mkdir(exist_ok=True)
         kept.write_text(same(ran.stdout) + "\n", encoding="utf-8")
     assert same(ran.stdout) == kept.read_text("utf-8").strip()
