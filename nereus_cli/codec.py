@@ -76,6 +76,7 @@ _mutation = msgspec.msgpack.Decoder(_MutationEnvelope)
 _version = msgspec.msgpack.Decoder(_Version)
 _tagged = msgspec.msgpack.Decoder(_Tagged)
 _intact = msgspec.msgpack.Decoder(_Intact)
+_stated: msgspec.msgpack.Decoder[Stated] = msgspec.msgpack.Decoder(Stated)
 
 
 def _tags(union: Any) -> frozenset[str]:  # noqa: ANN401 -- a typing union has no better static type
@@ -105,7 +106,7 @@ def decode_command(payload: bytes) -> Command:
     _check_version(envelope.v)
     command = envelope.r
     if command.command_hash != hash_stated(command.stated):
-        if _is_intact(payload):
+        if _states_more(payload):
             msg = "a command that states more than this version knows"
             raise NewerRecordError(msg)
         msg = "the hash is not that of the content"
@@ -128,11 +129,6 @@ def hash_stated(stated: Stated) -> bytes:
     return sha256(_HASH_DOMAIN + _encode(stated)).digest()
 
 
-def hash_bytes(content: bytes) -> bytes:
-    """SHA-256 of a descriptor as stored: 32 bytes."""
-    return sha256(content).digest()
-
-
 def _encode(value: Encodable) -> bytes:
     # encode_into, because a failed first allocation of encode crashes the interpreter (msgspec 0.23).
     buffer = bytearray(512)
@@ -149,13 +145,20 @@ def _check_version(version: int) -> None:
         raise UndecodableError(msg)
 
 
-def _is_intact(payload: bytes) -> bool:
-    """Whether the hash it carries is that of what was stated, byte for byte as its writer wrote it."""
+def _states_more(payload: bytes) -> bool:
+    """Whether what was stated is intact by its own hash, byte for byte as its writer wrote it, and yet says more
+    than we know."""
     try:
         command = _intact.decode(payload).r
     except _DECODE_ERRORS:
         return False
-    return command.command_hash == sha256(_HASH_DOMAIN + bytes(command.stated)).digest()
+    stated = bytes(command.stated)
+    if command.command_hash != sha256(_HASH_DOMAIN + stated).digest():
+        return False
+    try:
+        return _encode(_stated.decode(stated)) != stated
+    except _DECODE_ERRORS:
+        return True
 
 
 def _why(payload: bytes, known: frozenset[str], error: BaseException) -> Exception:
@@ -169,6 +172,6 @@ def _why(payload: bytes, known: frozenset[str], error: BaseException) -> Excepti
     tag = head.stated.type or head.type
     if tag and tag not in known:
         return NewerRecordError(f"records of kind {tag!r} are not known to this version")
-    if _is_intact(payload):
+    if _states_more(payload):
         return NewerRecordError("a command of a kind that this version does not know")
     return UndecodableError(str(error))
