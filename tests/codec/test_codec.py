@@ -93,7 +93,7 @@ def _variants(stated: Any) -> list[Any]:  # noqa: ANN401 -- any struct of the re
             continue
         else:
             assert isinstance(value, str | bytes | tuple), name
-            others = [value[:-1] if len(value) > 1 else value + value]
+            others = [value[:-1] if len(value) > 1 else value * 2]
         found += [msgspec.structs.replace(stated, **{name: other}) for other in others]
     return found
 
@@ -136,7 +136,8 @@ def test_bytes_and_records_say_the_same(stated: Stated, context: Context) -> Non
 @pytest.mark.parametrize("version", [2, 255, 1 << 40])
 def test_a_newer_version_is_named_as_such_whatever_else_it_holds(version: int) -> None:
     for payload in COMMANDS.values():
-        for body in (unpack(payload)["r"], [1], None, {}):
+        bodies: list[object] = [unpack(payload)["r"], [1], None, {}]
+        for body in bodies:
             with pytest.raises(NewerRecordError):
                 decode_command(pack({"v": version, "r": body}))
     for payload in OWNERS.values():
@@ -200,7 +201,8 @@ def test_what_was_captured_wrongly_is_told_apart_from_what_was_stated_wrongly() 
 GARBAGE = [
     b"", b"\xc1", b"\x80", b"\x81\xa1v\x01", b"\xdd\xff\xff\xff\xff", b"\xdf\xff\xff\xff\xff", b"\xc6\xff\xff\xff\xff",
     b"\x91" * 100_000, b"\x82\xa1v\x01\xa1r" + b"\x81\xa1r" * 50_000, pack([1, 2]), pack("text"),
-    pack({"v": 1, "r": 1}), pack({"v": 1, "r": {"stated": "x"}}), pack({"v": 1, "r": {"type": 3}}), pack({"v": 1, "r": {}}),
+    pack({"v": 1, "r": 1}), pack({"v": 1, "r": {"stated": "x"}}), pack({"v": 1, "r": {"type": 3}}),
+    pack({"v": 1, "r": {}}),
 ]  # fmt: skip
 
 
