@@ -6,6 +6,7 @@ Parse, then interpret, then act: help and usage errors need no store.
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -25,14 +26,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     output.secure_descriptors()
     # What is made below us is nobody else's, whatever the caller's umask; the command gets the caller's.
     umask = os.umask(0o077)
+    heeds = signal.getsignal(signal.SIGINT)
     try:
         return _run(words, umask)
     finally:
         os.umask(umask)
+        if heeds is not None:
+            signal.signal(signal.SIGINT, heeds)
 
 
 def _run(words: Sequence[str], umask: int) -> int:
-    from nereus_cli.cli.parser import Help
+    from nereus_cli.cli.split import Help
 
     call: Call | None = None
     try:
@@ -59,9 +63,11 @@ def _run(words: Sequence[str], umask: int) -> int:
 
 def _parsed(words: Sequence[str], umask: int) -> Call:
     from nereus_cli.cli.call import Call
-    from nereus_cli.cli.parser import parse, split
+    from nereus_cli.cli.split import split
 
     parts = split(words)
+    from nereus_cli.cli.parser import parse
+
     given = parse(parts)
     call = Call(parts.verb, given, argv=words, tail=parts.tail, umask=umask)
     call.prepare = parts.prepare

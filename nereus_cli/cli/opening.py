@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from nereus_cli.cli.exits import DAMAGED, Failure, of_system
-from nereus_cli.store import open_store
+from nereus_cli.cli.exits import CANNOT_CREATE, DAMAGED, Failure, of_system
+from nereus_cli.store import NoStoreError, open_store
 
 if TYPE_CHECKING:
     from nereus_cli.cli.call import Call
@@ -30,6 +30,8 @@ def for_writing(call: Call, *, create: bool) -> Store:
     existed = os.path.lexists(os.path.join(path, "store.json"))
     try:
         return open_store(path, create=True)
+    except NoStoreError as error:
+        raise Failure("CANNOT_CREATE", f"cannot create the store: {error}", CANNOT_CREATE) from None
     except FileNotFoundError as error:
         raise (_without_log(path, error) if existed else of_system(error, creating=True)) from None
     except OSError as error:

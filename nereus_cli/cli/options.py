@@ -45,6 +45,7 @@ class Verb(msgspec.Struct, frozen=True, kw_only=True):
 
 STORE = Option("--store", "The store's directory; else $NEREUS_STORE, else the XDG state directory.", "DIR")
 JSON = Option("--json", "Print JSON, errors too; notices stay on stderr.")
+VERSION = Option("--version", "Print the version.")
 EVERYWHERE = (STORE, JSON)
 
 IN = Option("--in", "Deliver after this long: 90s, 1h30m, 7d (a day is 24 h), 250ms, PT1H.", "DURATION")

@@ -49,9 +49,9 @@ class Stream:
 
 def logs(call: Call) -> int:
     """Standard output, then standard error; with ``--follow`` as they come, until the attempt has ended."""
-    name = asking.one_id(call)
+    name, number = asking.one_id(call), call.whole("attempt", least=1)
     with opening.for_reading(call) as store:
-        attempt = _attempt(store, name, call.whole("attempt", least=1))
+        attempt = _attempt(store, name, number)
         streams = _streams(store, attempt)
         if call.flag("follow"):
             attempt = _follow(call, store, name, attempt, streams)

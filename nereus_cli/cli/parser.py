@@ -1,73 +1,19 @@
-"""From the table of verbs to typer, and from an argument vector to a Call."""
+"""From the table of verbs to typer, and from the words behind a verb to what was given for its options."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Final
 
-import msgspec
 import typer
 
 from nereus_cli.cli.exits import MEANINGS, usage
-from nereus_cli.cli.options import EVERYWHERE, Option, Verb
-from nereus_cli.cli.verbs import BY_NAME, LATER_VERBS, PREPARABLE, VERBS
+from nereus_cli.cli.options import EVERYWHERE, VERSION, Option, Verb
+from nereus_cli.cli.split import HELP, Help, Split
+from nereus_cli.cli.verbs import VERBS
 
-_HELP: Final = "--help"
-_VERSION: Final = "--version"
 _ABOUT: Final = "A durable scheduler for delayed commands. Not affiliated with Nereus Delay."
-
-
-class Help(Exception):  # noqa: N818 -- the way out of a parser that was asked for help
-    """Somebody asked for help: the text."""
-
-
-class Split(msgspec.Struct):
-    """An argument vector taken apart: global options are moved behind the verb, the command behind ``--`` aside."""
-
-    verb: Verb
-    words: list[str]
-    tail: list[str] | None
-    prepare: bool = False
-
-
-def split(argv: Sequence[str]) -> Split:
-    """Finds the verb and the command; raises Help or a usage Failure."""
-    words, tail = list(argv), None
-    moved: list[str] = []
-    while words and words[0].startswith("-"):
-        word = words.pop(0)
-        if word in (_HELP, "-h", _VERSION):
-            raise Help(overview() if word != _VERSION else _version())
-        if word == "--store" and words:
-            moved += [word, words.pop(0)]
-        elif word == "--json" or word.startswith("--store="):
-            moved.append(word)
-        else:
-            raise usage(f"no such option before the verb: {word}")
-    if not words:
-        raise usage("a verb is missing; nereus --help lists them")
-    name = words.pop(0)
-    verb = BY_NAME.get(name)
-    if verb is None:
-        later = "; it is not in this version" if name in LATER_VERBS else "; nereus --help lists them"
-        raise usage(f"no such verb: {name}{later}")
-    prepare = verb.name == "prepare" and _HELP not in words[:1]
-    if prepare:
-        verb = _prepared_verb(words, moved)
-    if verb.command and "--" in words:
-        place = words.index("--")
-        words, tail = words[:place], words[place + 1 :]
-    return Split(verb, [*moved, *words], tail, prepare)
-
-
-def _prepared_verb(words: list[str], moved: list[str]) -> Verb:
-    """The verb that ``prepare`` prepares: named right behind it, else ``schedule``."""
-    while words[:1] == ["--json"] or (words[:1] == ["--store"] and len(words) > 1):
-        moved.append(words.pop(0))
-        if moved[-1] == "--store":
-            moved.append(words.pop(0))
-    return BY_NAME[words.pop(0)] if words and words[0] in PREPARABLE else BY_NAME["schedule"]
 
 
 def parse(split: Split) -> dict[str, list[str] | bool]:
@@ -104,22 +50,16 @@ def overview() -> str:
 
     command = typer.main.get_command(_app(VERBS, nothing))
     try:
-        command.main([_HELP], prog_name="nereus", standalone_mode=False)
+        command.main([HELP], prog_name="nereus", standalone_mode=False)
     except Help as text:
         statuses = "\n".join(f"  {status:>3}  {meaning}" for status, meaning in MEANINGS.items())
-        return f"{text}\nExit statuses:\n{statuses}\n"
-    raise AssertionError(_HELP)
+        return f"{text}\n\nExit statuses:\n{statuses}\n"
+    raise AssertionError(HELP)
 
 
 def spelled(option: Option) -> str:
     """The name under which handlers find an option."""
     return option.name
-
-
-def _version() -> str:
-    from nereus_cli import __version__
-
-    return f"nereus {__version__}"
 
 
 def _hinted(message: str, split: Split) -> str:
@@ -177,7 +117,8 @@ def _with_help() -> Callable[..., None]:
     def function(**_: Any) -> None:  # noqa: ANN401 -- as above
         return
 
-    function.__signature__ = inspect.Signature([_help_parameter()])  # type: ignore[attr-defined] # as above
+    parameters = [*map(_parameter, (*EVERYWHERE, VERSION)), _help_parameter()]
+    function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined] # as above
     function.__annotations__ = {}
     return function
 
@@ -199,7 +140,7 @@ def _parameter(option: Option) -> inspect.Parameter:
 def _help_parameter() -> inspect.Parameter:
     option = typer.Option(
         False,
-        _HELP,
+        HELP,
         "-h",
         is_eager=True,
         expose_value=False,

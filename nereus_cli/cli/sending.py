@@ -56,6 +56,7 @@ class Sender:
         self._hinted = False
         self._statuses: set[int] = set()
         self.acknowledged = False
+        self.interrupted = False
 
     def send(self, items: Sequence[Item]) -> None:
         """One durable commit for all of them, then one receipt for each, in order."""
@@ -84,7 +85,8 @@ class Sender:
             appended = self._appended(store, commands)
         except EnqueueUncertainError as error:
             output.note(f"uncertain: {error}; send the same bytes again")
-            self._broken = None if self._single else classify(error)
+            self._broken = Failure("TRY_LATER", "not tried, because what went before is uncertain", exits.LATER)
+            self.interrupted = bool(error.signal)
             self._repeat_line(commands)
             return [Told(nothing, exits.UNCERTAIN, Answer(prepared=one)) for one in commands]
         except Exception as error:
@@ -163,13 +165,17 @@ class Sender:
         name = told.item.name
         if told.item.prepared is not None:
             name = getattr(told.item.prepared.command.stated, "message_id", name)
+        where = f"line {told.item.line}: " if told.item.line else f"{name}: " if name else ""
         if self._call.json:
             from nereus_cli.render.machine import not_queued
 
-            output.document(not_queued(failure.code, failure.message, failure.status, name, told.item.line))
-        else:
-            where = f"line {told.item.line}: " if told.item.line else f"{name}: " if name else ""
-            output.note(f"not queued: {where}{failure.message}")
+            document = not_queued(failure.code, failure.message, failure.status, name, told.item.line)
+            try:
+                output.document(document)
+                return
+            except output.Unprintable as error:
+                output.note(str(error))
+        output.note(f"not queued: {where}{failure.message}")
 
     def _print(self, answer: Answer, status: int, line: int | None) -> None:
         from nereus_cli.render import machine
@@ -209,6 +215,8 @@ def send_all(sender: Sender, chunks: Iterable[Sequence[Item]]) -> int:
     try:
         for chunk in chunks:
             sender.send(chunk)
+            if sender.interrupted:
+                break
     except KeyboardInterrupt:
         if not sender.acknowledged:
             raise

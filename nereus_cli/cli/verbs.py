@@ -224,6 +224,8 @@ VERBS: Final = (
 BY_NAME: Final = {verb.name: verb for verb in VERBS}
 PREPARABLE: Final = ("schedule", "cancel", "reschedule", "hold", "release", "run-now", "stop")
 LATER_VERBS: Final = frozenset(
-    ("edit", "explain", "missed", "resolve", "dead", "destination", "pause", "resume", "close", "clock")
-    + ("checkpoint", "compact", "backup", "restore", "export", "import", "doctor")
+    (
+        *("edit", "explain", "missed", "resolve", "dead", "destination", "pause", "resume", "close", "clock"),
+        *("checkpoint", "compact", "backup", "restore", "export", "import", "doctor"),
+    )
 )
