@@ -278,6 +278,10 @@ def open_store(path: str, *, create: bool = False, limits: Limits = PRODUCTION) 
         msg = f"{path} is not a store: it has no {founding.DESCRIPTION}"
         raise NoStoreError(msg)
     founding.check_format(path)
+    if not os.path.isdir(f"{path}/log"):
+        # Its folder is made before the description: a store without one has lost its log, and a new one would hide that.
+        msg = f"the store {path} has lost its log"
+        raise CorruptLogError(msg, file=f"{path}/log", position=1)
     clock = HostClock()
     log = FileLog(f"{path}/log", disk=disk, clock=clock, limits=limits, create=create)
     return Store(path, log, clock, limits)
