@@ -25,7 +25,15 @@ from nereus_cli.domain.instant import SECOND, Reading
 from nereus_cli.domain.message import State
 from nereus_cli.domain.records import ClockStep, Mutation, OwnerAcquired
 from nereus_cli.engine.turns import Engine
-from nereus_cli.ports import Destination, EnqueueUncertainError, FencedError, NotQueuedError, OwnerHead, OwnerWriter
+from nereus_cli.ports import (
+    Destination,
+    EnqueueUncertainError,
+    FencedError,
+    NotQueuedError,
+    OwnerHead,
+    OwnerWriter,
+    ProjectionStalledError,
+)
 from nereus_cli.presence import BEAT_EVERY_NS, Beat, OwnerSocket
 from nereus_cli.waiting import LogBell, Waiter
 
@@ -123,6 +131,7 @@ class Session:
         )
         self._writer: OwnerWriter | None = None
         self._steps = StepWatch(None)
+        self._step: ClockStep | None = None
         self._trouble = ""
         self._beaten = 0
         self._behind: tuple[int, int] | None = None
@@ -191,37 +200,52 @@ class Session:
     # --------------------------------------------------------------------------------------------------- a turn
 
     def _turn(self, reading: Reading) -> None:
-        step = self._steps.look(reading)
-        if step is not None:
-            self._parts.report("clock.step", {"before": step.before, "after": step.after})
+        """One turn; a disk that takes nothing now is waited out, and said."""
+        refused = ""
+        try:
+            refused = self._performed(reading)
+        except ProjectionStalledError as error:
+            refused = str(error)
+        if refused and refused != self._trouble:
+            self._parts.report("log.refused", {"why": refused})
+        elif self._trouble and not refused:
+            self._parts.report("log.resumed", {})
+        self._trouble = refused
+        self._beat(reading)
+
+    def _performed(self, reading: Reading) -> str:
+        """The steps, in their order. Returns why the log took nothing, or the empty string."""
+        self._watch_clock(reading)
         self._pull()
         self._heed_stops(reading)
         self._engine.settle(self._parts.destination.pump())
         records = self._engine.turn(reading, gated=self._steps.gated_for(reading) > 0)
-        if step is not None:
-            records = (step, *records)
-        if records:
-            self._append(records)
+        if self._step is not None:
+            records = (self._step, *records)
+        refused = self._append(records) if records else ""
         self._sync_what_was_left(reading)
-        self._beat(reading)
+        return refused
 
-    def _append(self, records: Sequence[Mutation]) -> None:
+    def _watch_clock(self, reading: Reading) -> None:
+        """A step waits for its record; two in a row are one, from where the first began."""
+        step = self._steps.look(reading)
+        if step is not None:
+            self._parts.report("clock.step", {"before": step.before, "after": step.after})
+            self._step = step if self._step is None else ClockStep(self._step.before, step.after)
+
+    def _append(self, records: Sequence[Mutation]) -> str:
         """One batch, one sync; then read back. Acting comes only after the fold has spoken (I3)."""
         if self._writer is None:
-            return
+            return ""
         try:
             self._writer.append([encode_mutation(record) for record in records])
         except NotQueuedError as error:
             self._engine.abandon(record for record in records if not isinstance(record, ClockStep))
-            if self._trouble != str(error):
-                self._parts.report("log.refused", {"why": str(error)})
-            self._trouble = str(error)
-            return
-        if self._trouble:
-            self._parts.report("log.resumed", {})
-        self._trouble = ""
+            return str(error)
+        self._step = None
         self._pull()
         self._check_epoch()
+        return ""
 
     def _pull(self) -> None:
         for applied in self._store.pull(self._projection, None):

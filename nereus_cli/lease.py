@@ -28,7 +28,8 @@ class FileLease:
             who = f"process {holder}" if holder else "another process"
             msg = f"{self._what} is held by {who}"
             raise BusyError(msg, holder=holder) from None
-        with open(f"{self._path}.pid", "w", encoding="ascii", opener=_private) as file:
+        # Only for the message of a refusal: a full disk is no reason to give the lock back.
+        with contextlib.suppress(OSError), open(f"{self._path}.pid", "w", encoding="ascii", opener=_private) as file:
             file.write(f"{os.getpid()}\n")
 
     def release(self) -> None:

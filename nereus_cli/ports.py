@@ -279,11 +279,16 @@ class Views(FactsSource, Protocol):
         """SHA-256 over every row in key order: equal states give equal digests, whatever their history."""
 
 
+class ProjectionStalledError(Exception):
+    """The rows could not be written now, for want of space or because the disk refuses. Nothing changed and nothing
+    is lost: the log has it all, and the same batch may be committed later."""
+
+
 class Projection(Views, Protocol):
     """The stored fold. It may lag behind the log, never lead it; it may be deleted at any time."""
 
     def commit(self, batch: Batch) -> None:
-        """Rows and applied position in one transaction."""
+        """Rows and applied position in one transaction, or ProjectionStalledError and neither."""
 
     def close(self) -> None:
         """Gives back descriptors."""

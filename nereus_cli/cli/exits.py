@@ -134,6 +134,8 @@ def _ours(error: BaseException) -> Failure | None:
             return Failure("NEWER", f"written by a newer version, nothing was touched: {text}", NEWER)
         case ports.BusyError():
             return Failure("BUSY", text, LATER, {"holder": error.holder})
+        case ports.ProjectionStalledError():
+            return Failure("TRY_LATER", text, LATER)
         case NoStoreError():
             return Failure("NO_STORE", text, NO_STORE)
         case trust.UnsafeError():

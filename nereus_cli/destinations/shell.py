@@ -59,6 +59,7 @@ class ShellDestination:
         self._client: KeeperClient | None = None
         self._running: dict[str, Start] = {}
         self._ended: list[Outcome] = []
+        self._undecided = False
 
     # ----------------------------------------------------------------------------------------------- the port
 
@@ -99,6 +100,9 @@ class ShellDestination:
 
     def pump(self) -> Sequence[Outcome]:
         """What ended since the last call; never waits."""
+        if self._undecided:
+            self._undecided = False
+            self._decide(list(self._running.values()), "")
         if self._client is not None:
             for fact in self._client.pump():
                 self._learn(fact)
@@ -160,11 +164,17 @@ class ShellDestination:
                 self._judge(fact)
 
     def _decide(self, starts: Iterable[Start], why: str) -> None:
-        """From locks, evidence and doors; what is still open stays in ``_running``."""
+        """From locks, evidence and doors; what is still open stays in ``_running``. A disk on which no door can be
+        closed decides nothing: the next look tries again."""
         attempts = [_open(start.attempt, self._limits) for start in starts]
         if not attempts:
             return
-        for attempt_id, verdict in decide_all(self._store, attempts, self._boot_id).items():
+        try:
+            verdicts = decide_all(self._store, attempts, self._boot_id)
+        except OSError:
+            self._undecided = True
+            return
+        for attempt_id, verdict in verdicts.items():
             self._verdict(attempt_id, verdict, why)
 
     def _verdict(self, attempt_id: str, verdict: Verdict, why: str) -> None:

@@ -15,7 +15,7 @@ import msgspec
 
 from nereus_cli.domain.facts import Descriptor, Head, History, Result
 from nereus_cli.domain.message import TERMINAL, Attempt, Message, State
-from nereus_cli.ports import Batch, Selection
+from nereus_cli.ports import Batch, ProjectionStalledError, Selection
 from nereus_cli.projection import rows
 
 _CHUNK = 500
@@ -108,7 +108,14 @@ class SqliteProjection:
         return found
 
     def commit(self, batch: Batch) -> None:
-        """Rows and applied position in one transaction."""
+        """Rows and applied position in one transaction, or ProjectionStalledError and neither."""
+        try:
+            self._write(batch)
+        except sqlite3.OperationalError as error:
+            raise ProjectionStalledError(f"the projection cannot be written: {error}") from error
+        self._head = batch.head
+
+    def _write(self, batch: Batch) -> None:
         with _transaction(self._db) as db:
             db.executemany(
                 "INSERT OR REPLACE INTO messages VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -131,7 +138,6 @@ class SqliteProjection:
                 ((d.position, d.message_id, rows.encode(d.command)) for d in batch.descriptors.values()),
             )
             db.execute("UPDATE meta SET value = ? WHERE name = 'head'", (rows.encode(batch.head),))
-        self._head = batch.head
 
     # ------------------------------------------------------------------------------------------------ views
 

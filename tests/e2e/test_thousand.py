@@ -152,7 +152,7 @@ def test_the_daemon_was_killed_and_the_rest_came_to_an_end(story: dict[str, Any]
 
 def test_what_people_were_told_is_what_happened(story: dict[str, Any]) -> None:
     effects = story["effects"]
-    told = Counter()
+    told: Counter[tuple[str, int]] = Counter()
     for act, called in story["answers"]:
         receipt = called.document()
         told[act.verb, called.status] += 1
