@@ -71,8 +71,9 @@ def _stdin(data: bytes, place: int, opened: list[int]) -> int:
 
 
 def _unnamed(place: int) -> int:
-    if hasattr(os, "memfd_create"):
-        return os.memfd_create("stdin")
+    memory_file = getattr(os, "memfd_create", None)
+    if memory_file is not None:
+        return int(memory_file("stdin"))
     name = f"stdin.{os.getpid()}"
     fd = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=place)
     os.unlink(name, dir_fd=place)

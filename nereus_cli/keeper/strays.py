@@ -6,7 +6,6 @@ until nothing is left. Linux only; elsewhere the answer is that it is not known.
 """
 
 import os
-import sys
 from collections.abc import Container
 
 _SET_CHILD_SUBREAPER = 36
@@ -14,7 +13,7 @@ _SET_CHILD_SUBREAPER = 36
 
 def become_subreaper() -> bool:
     """Have orphaned descendants come to this process; False where the system has no such thing."""
-    if sys.platform != "linux":
+    if os.uname().sysname != "Linux":
         return False
     import ctypes
 

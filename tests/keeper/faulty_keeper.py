@@ -15,13 +15,12 @@ ENTRY: str = globals().get("ENTRY", "")
 
 runpy.run_path(ENTRY)["alone"]()
 
-# Importable from here on.
-from nereus_cli.keeper import daemons  # noqa: E402
-from nereus_cli.keeper.attempt import Attempt, Exit  # noqa: E402
-from nereus_cli.keeper.launch import main  # noqa: E402
-from nereus_cli.keeper.service import Keeper  # noqa: E402
-from nereus_cli.keeper.spawn import Child, NotStartedError  # noqa: E402
-from nereus_cli.keeper.wire import Start  # noqa: E402
+from nereus_cli.keeper import daemons  # noqa: E402 - importable from here on
+from nereus_cli.keeper.attempt import Attempt, Exit  # noqa: E402 - importable from here on
+from nereus_cli.keeper.launch import main  # noqa: E402 - importable from here on
+from nereus_cli.keeper.service import Keeper  # noqa: E402 - importable from here on
+from nereus_cli.keeper.spawn import Child, NotStartedError  # noqa: E402 - importable from here on
+from nereus_cli.keeper.wire import Start  # noqa: E402 - importable from here on
 
 passed = [0]
 

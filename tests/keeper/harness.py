@@ -1,6 +1,7 @@
 """A daemon for tests: what it started, what it heard, and waiting that ends."""
 
 import os
+import resource
 import select
 import sys
 import time
@@ -47,6 +48,12 @@ def process_state(pid: int) -> str | None:
     except (FileNotFoundError, ProcessLookupError):
         return None
     return None if letter in "ZX" else letter
+
+
+def limit(pid: int, which: int, limits: tuple[int, int] | None = None) -> tuple[int, int]:
+    """The limits of another process, before they are changed to these."""
+    found: tuple[int, int] = vars(resource)["prlimit"](pid, which, *([limits] if limits else []))
+    return found
 
 
 def end_keeper(pid: int | None, number: int = 9) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from nereus_cli.destinations.keeper_client import StartRequest
 from nereus_cli.destinations.keeper_facts import Ended, NotStarted, Started
-from tests.keeper.harness import ENV, Owner, command, end_keeper, linux_only, process_state, shell, with_our_path
+from tests.keeper.harness import ENV, Owner, command, end_keeper, limit, linux_only, process_state, shell, with_our_path
 
 Make = Callable[..., Owner]
 PYTHON = os.fsencode(sys.executable)
@@ -248,13 +248,13 @@ def test_status_signal_and_resource_use_are_the_kernels(owner: Owner) -> None:
 def test_no_descriptors_left_is_our_lack_and_passes(make_owner: Make) -> None:
     owner = make_owner()
     owner.run(command("na~warm", b"/bin/true"))
-    limits = resource.prlimit(owner.pid, resource.RLIMIT_NOFILE)
+    limits = limit(owner.pid, resource.RLIMIT_NOFILE)
     count = len(os.listdir(f"/proc/{owner.pid}/fd"))
-    resource.prlimit(owner.pid, resource.RLIMIT_NOFILE, (count, limits[1]))
+    limit(owner.pid, resource.RLIMIT_NOFILE, (count, limits[1]))
     refused = owner.refused(command("na~0", b"/bin/true"))
     assert refused.errno == errno.EMFILE
     assert refused.for_want_of_resources
-    resource.prlimit(owner.pid, resource.RLIMIT_NOFILE, limits)
+    limit(owner.pid, resource.RLIMIT_NOFILE, limits)
     assert owner.run(command("na~1", b"/bin/true")).exit_code == 0
 
 

@@ -64,6 +64,12 @@ def test_one_that_exits_well_in_its_grace_has_timed_out_all_the_same(owner: Owne
     assert owner.output("na~0") == b"bye\n"
 
 
+def test_one_that_was_stopped_by_a_signal_can_use_its_grace(owner: Owner) -> None:
+    script = "trap 'echo tidy; exit 0' TERM; kill -STOP $$"
+    owner.run(shell("na~0", script, timeout_ms=300, grace_ms=600_000))
+    assert owner.output("na~0") == b"tidy\n"
+
+
 def test_one_that_ends_in_time_has_not(owner: Owner) -> None:
     ended = owner.run(shell("na~0", "exit 0", timeout_ms=60_000))
     assert (ended.exit_code, ended.timed_out) == (0, False)

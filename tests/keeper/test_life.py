@@ -25,6 +25,7 @@ from tests.keeper.harness import (
     Owner,
     command,
     decided,
+    limit,
     linux_only,
     opened,
     process_state,
@@ -264,17 +265,19 @@ def test_on_a_full_disk_nothing_starts_and_what_ended_is_remembered(owner: Owner
     owner.started(shell("na~0", "sleep 0.4; exit 7"))
     (evidence,) = (owner.store / "keeper").glob("*.ev")
     size = evidence.stat().st_size
-    resource.prlimit(owner.pid, resource.RLIMIT_FSIZE, (size + 12, resource.RLIM_INFINITY))
+    limit(owner.pid, resource.RLIMIT_FSIZE, (size + 12, resource.RLIM_INFINITY))
     refused = owner.refused(command("na~1", b"/bin/true"))
     assert (refused.errno, refused.what, refused.for_want_of_resources) == (errno.EFBIG, "evidence", True)
     assert owner.wait(Ended, "na~0").exit_code == 7
+    assert owner.refused(command("na~2", b"/bin/true")).what == "evidence"
     assert isinstance(decided(owner.store, attempts[:1])["na~0"], StillOpen)
     owner.close()
     time.sleep(1.5)
     assert process_state(owner.pid) is not None, "it has yet to write what it knows"
-    resource.prlimit(owner.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    limit(owner.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     assert until(lambda: isinstance(decided(owner.store, attempts[:1])["na~0"], Ended), 10)
     assert isinstance(decided(owner.store, attempts[1:2])["na~1"], DoorClosed)
+    assert b"na~2" not in evidence.read_bytes(), "what is refused for want of space takes none later"
 
 
 def test_old_evidence_goes_only_when_somebody_says_so_and_never_under_a_living_keeper(make_owner: Make) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from nereus_cli.destinations.keeper_facts import Ended
 from nereus_cli.destinations.keeper_store import output_names
-from tests.keeper.harness import Owner, command, linux_only, process_state, shell, until
+from tests.keeper.harness import Owner, command, limit, linux_only, process_state, shell, until
 
 MIB = 1 << 20
 
@@ -69,7 +69,7 @@ def test_the_keeper_stays_for_a_holder_of_its_pipes(owner: Owner) -> None:
 @pytest.mark.skipif(linux_only, reason="limits of another process")
 def test_output_that_finds_no_space_is_counted_and_the_verdict_stands(owner: Owner) -> None:
     owner.run(command("na~warm", b"/bin/true"))
-    resource.prlimit(owner.pid, resource.RLIMIT_FSIZE, (100_000, resource.RLIM_INFINITY))
+    limit(owner.pid, resource.RLIMIT_FSIZE, (100_000, resource.RLIM_INFINITY))
     ended = owner.run(shell("na~0", "ulimit -S -f unlimited; head -c 500000 /dev/zero; exit 3"))
     assert (ended.exit_code, ended.stdout_bytes, ended.stdout_kept) == (3, 500_000, 100_000)
 
