@@ -204,7 +204,7 @@ class Session:
         refused = ""
         try:
             refused = self._performed(reading)
-        except ProjectionStalledError as error:
+        except (ProjectionStalledError, NotQueuedError) as error:
             refused = str(error)
         if refused and refused != self._trouble:
             self._parts.report("log.refused", {"why": refused})
@@ -216,8 +216,8 @@ class Session:
     def _performed(self, reading: Reading) -> str:
         """The steps, in their order. Returns why the log took nothing, or the empty string."""
         self._watch_clock(reading)
-        self._pull()
         self._heed_stops(reading)
+        self._pull()
         self._engine.settle(self._parts.destination.pump())
         records = self._engine.turn(reading, gated=self._steps.gated_for(reading) > 0)
         if self._step is not None:
