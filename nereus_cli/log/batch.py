@@ -10,7 +10,6 @@ import msgspec
 from nereus_cli.log import frame
 from nereus_cli.log.frame import Place, Stamp
 from nereus_cli.log.handle import Handle
-from nereus_cli.log.mark import Mark
 from nereus_cli.ports import FencedError, Kind, Link, OwnerHead
 
 _RID_BYTES = 8
@@ -32,25 +31,24 @@ class Batch:
         self.payloads = payloads
         self.owner = owner
 
-    def may_follow(self, handle: Handle) -> bool:
-        """Whether it may be written now; asked under *append*, with the tail read to its end.
+    def unseen(self, handle: Handle) -> OwnerPlace | None:
+        """Asked under *append*, with the tail read to its end: None when the batch may be written now.
 
-        False when the tail has not seen everything since ``clear``: then ``look`` must first. Raises FencedError."""
+        Else the tail has not seen everything since ``clear``: ``look`` must first. Raises FencedError."""
         owner = self.owner
         if owner is None:
-            return True
+            return None
         if handle.tail.owner > owner.clear:
             raise _fenced(handle.tail.owner)
-        return handle.tail.seen_after <= owner.clear
+        return None if handle.tail.seen_after <= owner.clear else owner
 
-    def look(self, handle: Handle, mark: Mark) -> None:
-        """Reads what is durable above ``clear``. Raises FencedError when somebody else's owner record is there."""
-        if self.owner is None:
-            return
-        for found in handle.reader.frames(self.owner.clear, mark.durable, mark.ordinal):
+    def look(self, handle: Handle, owner: OwnerPlace) -> None:
+        """Reads what the tail skipped. Raises FencedError when somebody else's owner record is there."""
+        through = handle.tail.seen_after
+        for found in handle.reader.frames(owner.clear, through, handle.tail.ordinal):
             if found.kind == Kind.OWNER:
                 raise _fenced(found.position)
-        self.owner = msgspec.structs.replace(self.owner, clear=max(self.owner.clear, mark.durable))
+        self.owner = msgspec.structs.replace(owner, clear=through)
 
     def frames(self, place: Place, stamp: Stamp, seed: int) -> list[bytes]:
         """Their frames, the first one at ``place``."""

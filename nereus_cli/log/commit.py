@@ -49,23 +49,24 @@ def write(handle: Handle, batch: Batch, guard: Guard) -> Written:
         handle.room.append_lock.take(handle.append_wait_s, guard)
         try:
             mark = _ready(handle)
-            if mark is not None and batch.may_follow(handle):
+            unseen = None if mark is None else batch.unseen(handle)
+            if mark is not None and unseen is None:
                 return _put(handle, batch, mark)
         finally:
             handle.room.append_lock.drop()
-        if mark is None:
+        if unseen is None:
             mend(handle, guard)
         else:
-            batch.look(handle, mark)
+            batch.look(handle, unseen)
     raise NotQueuedError("the log did not come to rest")
 
 
-def mend(handle: Handle, guard: Guard | None = None) -> None:
+def mend(handle: Handle, guard: Guard) -> None:
     """Leaves a log that can be appended to. Raises as ``under_both_locks``, and CorruptLogError, NewerFormatError."""
     under_both_locks(handle, repair.settle, guard)
 
 
-def under_both_locks(handle: Handle, action: Callable[[Handle], None], guard: Guard | None = None) -> None:
+def under_both_locks(handle: Handle, action: Callable[[Handle], None], guard: Guard) -> None:
     """Does something that needs *sync* and *append*. Raises NotQueuedError when one is not to be had, OSError."""
     room = handle.room
     room.sync_lock.take(handle.sync_wait_s, guard)

@@ -10,14 +10,13 @@ A log that may only be read can be read: what cannot be adopted is shown as far 
 from __future__ import annotations
 
 import os
-import signal
 import threading
 from collections.abc import Iterator, Sequence
 
 from nereus_cli.domain.limits import Limits
 from nereus_cli.log import appending, commit, owner, view
 from nereus_cli.log.batch import Batch
-from nereus_cli.log.guard import Guard, InterruptedWaitError
+from nereus_cli.log.guard import Guard
 from nereus_cli.log.handle import Handle
 from nereus_cli.log.making import make_first_segment, room_of
 from nereus_cli.log.mark import Mark
@@ -67,7 +66,8 @@ class FileLog:
         self._handle = Handle(room, clock, limits, append_wait_s, sync_wait_s)
         try:
             if create and not room.ordinals():
-                commit.under_both_locks(self._handle, make_first_segment)
+                with Guard(patient=True) as guard:
+                    commit.under_both_locks(self._handle, make_first_segment, guard)
             self.store_id = room.newest_header().store_id
         except BaseException:
             self._handle.close()
@@ -98,21 +98,16 @@ class FileLog:
         with self._turn:
             self._check_process()
             handle = self._handle
-            number = 0
             try:
-                with Guard() as guard:
+                with Guard(patient=True) as guard:
                     mark = view.durable(handle)
                     handle.tail.enter(mark)
                     handle.tail.advance()
                     return commit.until(handle, handle.tail.ordinal, handle.tail.last, guard).durable
             except EnqueueUncertainError as error:
                 raise NotQueuedError(str(error), holder=error.holder) from error
-            except InterruptedWaitError as error:
-                number = error.number
             finally:
                 handle.room.drop_locks()
-            signal.raise_signal(number)
-            raise NotQueuedError(f"interrupted by signal {number}")
 
     def read(self, after: int, *, through: int | None = None) -> Iterator[LogRecord]:
         mark = self._durable()

@@ -27,17 +27,20 @@ class InterruptedWaitError(Exception):
 
 
 class Guard:
-    """``with Guard() as guard``: HELD is masked inside, and back as it was behind it."""
+    """``with Guard() as guard``: HELD is masked inside, and back as it was behind it.
 
-    def __init__(self) -> None:
+    ``patient``: a signal never ends a wait, but is delivered behind it."""
+
+    def __init__(self, *, patient: bool = False) -> None:
         self._main = _in_main_thread()
+        self._patient = patient
         self._before: Iterable[int] = ()
         self.ending: frozenset[int] = frozenset()
 
     def __enter__(self) -> Self:
         if self._main:
             self._before = signal.pthread_sigmask(signal.SIG_BLOCK, HELD)
-            ours = {number for number in _ENDING if _would_end(number)}
+            ours = {number for number in _ENDING if not self._patient and _would_end(number)}
             self.ending = frozenset(ours.difference(self._before))
         return self
 

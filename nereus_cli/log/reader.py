@@ -140,8 +140,7 @@ class Reader:
         entries = self._entries[ordinal]
         if entry[1] >= entries[-1][1] + _STEP_BYTES:
             with self._turn:
-                if entry[1] >= entries[-1][1] + _STEP_BYTES:
-                    entries.append(entry)
+                bisect.insort(entries, entry)
 
 
 def _unreadable(header: Header, position: int, offset: int) -> CorruptLogError:

@@ -231,8 +231,7 @@ def _refuse_corruption(handle: Handle, rest: bytes, place: Place, proven: int, o
     tail = handle.tail
     found = frame.find(rest, 0, tail.seed)
     while found is not None:
-        if found.position > place.position:
-            proven = max(proven, found.synced_through)
+        proven = max(proven, found.synced_through if found.position > place.position else 0)
         found = frame.find(rest, found.end, tail.seed)
     if proven >= place.position:
         what = f"position {place.position} cannot be read, although position {proven} was durable"

@@ -122,7 +122,8 @@ class Room:
         try:
             fd = self._mark_fd
         except OSError as error:
-            absent(error)
+            if error.errno not in REFUSED | {errno.ENOENT}:
+                raise
             return None
         return self._small(fd, marks.decode_mark)
 
@@ -131,14 +132,9 @@ class Room:
         self._put(self._mark_fd, marks.encode_mark(mark))
 
     def note(self) -> Note | None:
-        """The note as it stands; None where none was ever written."""
-        try:
-            fd = self._note_fd
-        except OSError as error:
-            absent(error)
-            return None
-        found = self._small(fd, marks.decode_note)
-        return marks.UNREADABLE if found is None and self.disk.size(fd) else found
+        """The note as it stands; None where none was ever written. For those who may write."""
+        found = self._small(self._note_fd, marks.decode_note)
+        return marks.UNREADABLE if found is None and self.disk.size(self._note_fd) else found
 
     def write_note(self, note: Note) -> None:
         """Said before a sync, so that a successor knows what nobody knows if its holder dies."""
@@ -159,11 +155,11 @@ class Room:
 
     @cached_property
     def _mark_fd(self) -> int:
-        return self._kept(self._small_file("durable", self.marks))
+        return self._kept(self._open_mark())
 
     @cached_property
     def _note_fd(self) -> int:
-        return self._kept(self._small_file("syncing", self.directory))
+        return self._kept(self.disk.open_file("syncing", below=self.directory, create=True))
 
     @cached_property
     def _locks(self) -> int:
@@ -179,15 +175,15 @@ class Room:
             make_directory(self.disk, name, self.directory)
             return self.disk.open_directory(name, below=self.directory)
 
-    def _small_file(self, name: str, below: int) -> int:
+    def _open_mark(self) -> int:
         """Writable where that is allowed; made where it is missing and can be."""
         try:
-            return self.disk.open_file(name, below=below, create=True)
+            return self.disk.open_file("durable", below=self.marks, create=True)
         except OSError as error:
             if error.errno not in REFUSED:
                 raise
             self._refusal = error
-        return self.disk.open_file(name, below=below, write=False)
+        return self.disk.open_file("durable", below=self.marks, write=False)
 
     def _kept(self, fd: int) -> int:
         self._open.append(fd)
@@ -214,9 +210,3 @@ def make_directory(disk: Disk, name: str, below: int) -> None:
         disk.make_directory(name, below=below)
     except FileExistsError:
         return
-
-
-def absent(error: OSError) -> None:
-    """Takes "there is none, and I may not make one" for an answer; raises everything else."""
-    if error.errno not in REFUSED | {errno.ENOENT}:
-        raise error

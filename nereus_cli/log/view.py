@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 
 from nereus_cli.log import commit, repair
+from nereus_cli.log.guard import Guard
 from nereus_cli.log.handle import Handle
 from nereus_cli.log.mark import Mark
 from nereus_cli.log.room import Room
@@ -25,7 +26,8 @@ def durable(handle: Handle) -> Mark:
     if mark is not None:
         return mark
     try:
-        commit.mend(handle)
+        with Guard(patient=True) as guard:
+            commit.mend(handle, guard)
         mark = handle.mark()
     except FileNotFoundError:
         raise

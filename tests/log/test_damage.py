@@ -153,7 +153,15 @@ def test_a_changed_byte_in_an_older_segment_is_named_by_readers_and_by_verify(to
     assert (caught.value.file, caught.value.position, caught.value.offset) == (file.name, bad.position, bad.start)
     assert len(list(log.read(bad.position))) == 30 - bad.position, "what stands behind it can be read"
     assert log.record_at(bad.position - 1) is not None
+    for after in (bad.position + 1, bad.position + 2):
+        assert next(log.read(after)).position == after + 1
     assert not log.verify().sound
+    frames = frames_of(top / "log", "0000000001.seg")
+    seal = frames[-1]
+    assert seal.kind == frame.SEAL
+    file = top / "log" / "0000000001.seg"
+    file.write_bytes(file.read_bytes()[: seal.start])
+    assert "the segment was ended without its SEAL" in [finding.what for finding in log.verify().findings]
 
 
 def test_damaged_and_missing_segments_are_found_by_readers_and_by_verify(top: Path) -> None:

@@ -133,12 +133,13 @@ class Run:
         except (CrashedError, OSError, LogError):
             pass
         self.calls = list(self.disk.calls)
+        self.crashed = self.disk.crashed
         self.disk.forget()
 
-    def check(self) -> None:
+    def check(self, seed: int) -> None:
         """The next process of the same boot finds a sound log, and so does the first one behind a power cut."""
         acknowledged = dict(self.ledger.acknowledged)
-        choices: tuple[Choice, ...] = (Nothing(), Some(1), Some(2))
+        choices: tuple[Choice, ...] = (Nothing(), Some(seed)) if self.crashed else (Some(seed),)
         for number, choice in enumerate(choices):
             cut = self.base.parent / f"cut{number}"
             self.medium.after_cut(str(cut), choice)
@@ -163,7 +164,7 @@ def test_every_call_of_every_scenario_may_fail(scenario: Scenario, kind: str) ->
     with fast_directory() as top:
         (top / "plain" / "x").mkdir(parents=True)
         plain = Run(top / "plain" / "x", scenario, ())
-        plain.check()
+        plain.check(0)
         hit = 0
         for at, name in enumerate(plain.calls, 1):
             fault = msgspec.structs.replace(FAULTS[kind], at=at)
@@ -175,7 +176,7 @@ def test_every_call_of_every_scenario_may_fail(scenario: Scenario, kind: str) ->
             assert run.disk.hits, f"call {at} ({name}) was not hit"
             hit += 1
             try:
-                run.check()
+                run.check(at)
             except BaseException as error:
                 error.add_note(f"call {at}: {name}, {run.calls[max(0, at - 6) : at + 12]}")
                 raise

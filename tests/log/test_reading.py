@@ -82,6 +82,16 @@ def test_any_position_of_a_large_segment_is_found_with_few_reads(top: Path) -> N
         assert found.position == position
 
 
+def test_a_position_before_one_huge_record_is_found(top: Path) -> None:
+    log = open_log(top / "log", create=True, limits=LARGE)
+    log.append([b"small"] * 10)
+    log.append([b"v" * (1 << 20)])
+    for position in (5, 11):
+        found = open_log(top / "log", limits=LARGE).record_at(position)
+        assert found is not None
+        assert found.position == position
+
+
 def test_records_larger_than_a_read_are_read(top: Path) -> None:
     log = open_log(top / "log", create=True, limits=LARGE)
     sizes = [1 << 20, 0, 300_000, 70_000, 1 << 20]
