@@ -157,6 +157,7 @@ class Session:
         end = self._log.barrier()
         self._catch_up(end)
         self._steps = StepWatch(self._last_moment())
+        self._watch_clock(self._store.clock.read())
         head = self._projection.head()
         place = os.stat(self._store.path)
         owner = OwnerAcquired(socket.gethostname(), os.getpid(), place.st_ino, _version())
