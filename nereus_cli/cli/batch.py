@@ -149,7 +149,7 @@ def _wish(said: Line) -> ScheduleWish:
         message_id=said.id,
         command_id=said.command_id,
         priority=said.priority,
-        tags=tuple(f"{name}={value}" for name, value in said.tags.items()),
+        tags=tuple(f"{_name(name, 'tags')}={value}" for name, value in said.tags.items()),
         if_late=said.if_late,
         late_after=said.late_after,
         timeout=said.timeout,
@@ -164,19 +164,26 @@ def _wish(said: Line) -> ScheduleWish:
 
 
 def _target(said: Line) -> ShellWish:
-    environment = tuple(name.encode() + b"=" + _bytes(value) for name, value in said.env.items())
+    environment = tuple(_name(name, "env").encode() + b"=" + _bytes(value) for name, value in said.env.items())
     return ShellWish(
         argv=tuple(map(_bytes, said.argv or ())),
         script=_optional(said.shell),
         cwd=_path(said.cwd),
         environment=environment,
         environment_file=_path(said.env_from_file),
-        secrets=tuple(wishes.reference(f"{name}={where}") for name, where in said.secret.items()),
+        secrets=tuple(wishes.reference(f"{_name(name, 'secret')}={where}") for name, where in said.secret.items()),
         stdin=_stdin(_optional(said.stdin)),
         ok=said.ok,
         retry_on=said.retry_on,
         fail_on=said.fail_on,
     )
+
+
+def _name(name: str, field: str) -> str:
+    """Flags say NAME=VALUE: a name with an equals sign in it would become another one."""
+    if "=" in name:
+        raise usage(f"{field}: {name} is no name: it holds an equals sign", field=field)
+    return name
 
 
 def _bytes(value: Bytes) -> bytes:

@@ -47,9 +47,7 @@ class Owning:
         effect, basis, disposition, code = how
         signal = 9 if code is Code.SIGNALED else None
         exit_code = {Code.EXIT_0: 0, Code.EXIT_NONZERO: 3}.get(code)
-        self.append(
-            Outcome(message_id, attempt_id, effect, code, disposition, basis, exit_code, signal, usage=usage)
-        )
+        self.append(Outcome(message_id, attempt_id, effect, code, disposition, basis, exit_code, signal, usage=usage))
 
     def expire(self, message_id: str, instant_ns: int) -> None:
         self.append(Expire(message_id, 0, instant_ns))

@@ -12,9 +12,11 @@ import sys
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
-import jsonschema
+import jsonschema  # type: ignore[import-untyped] # it brings no types
+
+import nereus_cli
 
 ROOT = Path(__file__).parents[2]
 SCHEMAS = ROOT / "docs" / "schemas"
@@ -87,14 +89,28 @@ class Nereus:
         ran = self("--json", *words)
         return ran.status, ran.document
 
-    def process(self, *words: str | bytes, stdin: bytes = b"", env: Mapping[str, str] | None = None, **more: Any) -> Ran:
+    def process(
+        self,
+        *words: str | bytes,
+        stdin: bytes = b"",
+        env: Mapping[str, str] | None = None,
+        stdout: int | IO[bytes] = subprocess.PIPE,
+        preexec_fn: Callable[[], None] | None = None,
+    ) -> Ran:
         """As a process of its own."""
-        command = [*COMMAND, "--store", str(self.store), *words]
-        environment = {**os.environ, "PYTHONPATH": str(ROOT), **(env or {})}
-        given = {"stdin": subprocess.DEVNULL} if more.get("stdin") else {"input": stdin}
-        more.pop("stdin", None)
         ran = subprocess.run(
-            command, env=environment, check=False, timeout=60,
-            **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **given, **more},
-        )  # fmt: skip
-        return Ran(ran.returncode, ran.stdout or b"", ran.stderr or b"")
+            [*COMMAND, "--store", str(self.store), *words],
+            input=stdin,
+            env=environment(env),
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            preexec_fn=preexec_fn,
+            check=False,
+            timeout=60,
+        )
+        return Ran(ran.returncode, ran.stdout or b"", ran.stderr)
+
+
+def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
+    """This process's, with the package found where it is."""
+    return {**os.environ, "PYTHONPATH": str(Path(nereus_cli.__file__).parents[1]), **(more or {})}

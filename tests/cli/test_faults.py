@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import COMMAND, ROOT, Nereus
+from tests.cli.running import COMMAND, Nereus, environment
 
 ONE = ("schedule", "--json", "--in", "1h", "--id", "x", "--", "true")
 READS = ("show", "x"), ("list",), ("status",), ("uncertain",), ("wait", "x"), ("logs", "x"), ("events",), ("verify",)
@@ -141,11 +141,11 @@ def test_what_is_no_directory_or_somebody_elses_cannot_become_a_store(nereus: Ne
     assert [path.name for path in nereus.store.iterdir()] == ["thesis.txt"]
 
 
-def test_a_store_below_a_file_cannot_be_created(nereus: Nereus, tmp_path: Path) -> None:
+def test_a_store_below_a_file_cannot_be_created(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     ran = subprocess.run(
         [*COMMAND, *ONE[:2], "--store", str(tmp_path / "file" / "store"), *ONE[2:]],
-        env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, check=False,
+        env=environment(), capture_output=True, check=False,
     )  # fmt: skip
     assert ran.returncode == 73
 
@@ -208,7 +208,7 @@ def test_a_closed_standard_output_is_not_taken_for_a_file_of_ours(nereus: Nereus
     script = 'exec "$@" >&- 2>&- <&-'
     ran = subprocess.run(
         ["sh", "-c", script, "sh", *COMMAND, "--store", str(nereus.store), *ONE],
-        env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False,
+        env=environment(), check=False,
     )  # fmt: skip
     assert ran.returncode == 0
     assert nereus.json("verify")[0] == 0
@@ -229,7 +229,7 @@ def test_an_interrupt_before_anything_was_written_is_130(nereus: Nereus) -> None
     reading, writing = os.pipe()
     process = subprocess.Popen(
         [*COMMAND, "--store", str(nereus.store), *ONE[:-2], "--stdin", "-", "--", "cat"],
-        stdin=reading, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdin=reading, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(),
     )  # fmt: skip
     os.close(reading)
     os.write(writing, b"the beginning of something")
@@ -255,8 +255,7 @@ def _waits_on_a_pipe(pid: int) -> bool:
 def test_an_unsafe_umask_makes_no_unsafe_file_and_is_kept_for_the_command(nereus: Nereus) -> None:
     deep = nereus.store.parent / "a" / "b" / "store"
     command = ["sh", "-c", 'umask 0; exec "$@"', "sh", *COMMAND, *ONE[:2], "--store", str(deep), *ONE[2:]]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    assert subprocess.run(command, env=environment, check=False, capture_output=True).returncode == 0
+    assert subprocess.run(command, env=environment(), check=False, capture_output=True).returncode == 0
     for path in (deep.parent.parent, deep.parent, deep, *deep.rglob("*")):
         assert path.stat().st_mode & 0o077 == 0, path
     shown = Nereus(deep, nereus._capture).json("show", "x")[1]
@@ -267,25 +266,25 @@ def test_b107_ids_are_whole_on_a_narrow_terminal_and_in_a_pipe(nereus: Nereus) -
     names = ["a-long-prefix-that-all-of-these-ids-share-" + end for end in ("one", "two", "three")]
     for name in names:
         nereus("schedule", "-q", "--in", "1h", "--id", name, "--", "true")
-    for environment in ({"COLUMNS": "1"}, {"FORCE_COLOR": "1"}, {"NO_COLOR": "1"}):
-        piped = nereus.process("list", env=environment)
+    for settings in ({"COLUMNS": "1"}, {"FORCE_COLOR": "1"}, {"NO_COLOR": "1"}):
+        piped = nereus.process("list", env=settings)
         assert b"\x1b" not in piped.out
         assert "…" not in piped.text
         assert [line.split("\t")[0] for line in piped.text.splitlines()] == names
-    for environment in ({"TERM": "xterm"}, {"TERM": "dumb"}, {"TERM": "xterm", "NO_COLOR": "1"}):
-        shown = _on_a_terminal(nereus, "list", environment)
+    for settings in ({"TERM": "xterm"}, {"TERM": "dumb"}, {"TERM": "xterm", "NO_COLOR": "1"}):
+        shown = _on_a_terminal(nereus, "list", settings)
         assert all(name in shown for name in names)
         assert "…" not in shown
 
 
-def _on_a_terminal(nereus: Nereus, verb: str, environment: dict[str, str]) -> str:
+def _on_a_terminal(nereus: Nereus, verb: str, settings: dict[str, str]) -> str:
     import fcntl
     import struct
     import termios
 
     own, others = pty.openpty()
     fcntl.ioctl(others, termios.TIOCSWINSZ, struct.pack("HHHH", 20, 40, 0, 0))
-    ran = nereus.process(verb, env=environment, stdout=others)
+    ran = nereus.process(verb, env=settings, stdout=others)
     os.close(others)
     assert ran.status == 0
     parts = []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 import subprocess
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from nereus_cli.cli.exits import MEANINGS
 from nereus_cli.cli.main import main
 from nereus_cli.cli.options import Verb
 from nereus_cli.cli.verbs import LATER_VERBS, VERBS
-from tests.cli.running import COMMAND, ROOT, Nereus
+from tests.cli.running import COMMAND, Nereus, environment
 
 RUN = ("--", "true")
 BAD = [
@@ -181,7 +180,7 @@ def test_the_longest_argument_fits(nereus: Nereus) -> None:
 def test_a_working_directory_that_is_gone_is_said(nereus: Nereus, tmp_path: Path) -> None:
     script = 'mkdir gone && cd gone && rmdir ../gone && exec "$@"'
     command = ("sh", "-c", script, "sh", *COMMAND)
-    env = {**os.environ, "PYTHONPATH": str(ROOT), "NEREUS_STORE": str(nereus.store)}
+    env = environment({"NEREUS_STORE": str(nereus.store)})
     tail = ("schedule", "-q", "--in", "1h")
     for flags, status in (((), 2), (("--cwd", "/"), 0)):
         ran = subprocess.run(

@@ -109,7 +109,13 @@ def test_reschedule_makes_a_new_generation(nereus: Nereus) -> None:
 
 def test_hold_release_run_now_stop(nereus: Nereus) -> None:
     nereus(*ONE)
-    steps = [("hold", "HELD"), ("hold", "HELD"), ("release", "SCHEDULED"), ("run-now", "SCHEDULED"), ("stop", "CANCELED")]
+    steps = [
+        ("hold", "HELD"),
+        ("hold", "HELD"),
+        ("release", "SCHEDULED"),
+        ("run-now", "SCHEDULED"),
+        ("stop", "CANCELED"),
+    ]
     for verb, state in steps:
         status, receipt = nereus.json(verb, "x")
         assert (status, receipt["state"]) == (0, state), verb
@@ -142,7 +148,8 @@ def ended(nereus: Nereus, owning: Owning, state: str) -> Document:
 @pytest.mark.parametrize(
     ("state", "status"),
     [
-        ("PUBLISHING", 11), ("UNCERTAIN", 11), ("PUBLISHED", 12), ("EXPIRED", 12), ("DEAD_LETTER", 12), ("CANCELED", 12),
+        ("PUBLISHING", 11), ("UNCERTAIN", 11), ("PUBLISHED", 12),
+        ("EXPIRED", 12), ("DEAD_LETTER", 12), ("CANCELED", 12),
     ],
 )  # fmt: skip
 def test_too_late_names_the_state_and_the_attempt(nereus: Nereus, owning: Owning, state: str, status: int) -> None:

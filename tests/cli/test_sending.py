@@ -1,0 +1,110 @@
+"""What is said when the log does not answer: uncertain is never success, and never failure."""
+
+from __future__ import annotations
+
+import shlex
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from nereus_cli.cli.main import main
+from nereus_cli.ports import Appended, CorruptLogError, EnqueueUncertainError, NotQueuedError
+from nereus_cli.prepare.wishes import Prepared
+from nereus_cli.store import Store
+from tests.cli.running import Nereus
+
+APPEND = Store.append
+BATCH = '{"id":"a","in":"1h","argv":["true"]}\n{"id":"b","in":"1h","argv":["true"]}\n'
+
+
+def failing(monkeypatch: pytest.MonkeyPatch, error: BaseException, *, write: bool) -> None:
+    """``append`` raises, after or instead of writing."""
+
+    def append(store: Store, prepared: Sequence[Prepared]) -> Sequence[Appended]:
+        if write:
+            APPEND(store, prepared)
+        raise error
+
+    monkeypatch.setattr(Store, "append", append)
+
+
+@pytest.mark.parametrize("flags", [(), ("--id", "x")])
+def test_uncertain_is_3_and_prints_the_line_that_repeats_it(
+    nereus: Nereus, monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...]
+) -> None:
+    with monkeypatch.context() as patch:
+        failing(patch, EnqueueUncertainError("the sync lock is held by process 7", holder=7), write=True)
+        ran = nereus("schedule", "--json", *flags, "--in", "1h", "--", "echo", "a b", "--json")
+    receipt = ran.document
+    assert (ran.status, receipt["outcome"], receipt["position"], receipt["persisted_at"]) == (
+        3,
+        "UNCERTAIN",
+        None,
+        None,
+    )
+    assert receipt["command_id"]
+    (line,) = [note for note in ran.notes if "the same command again" in note]
+    words = shlex.split(line.partition("again: ")[2])
+    assert words[0] == "nereus"
+    assert main(words[1:]) == 0
+    assert nereus.json("result", receipt["command_id"])[1]["duplicate"] is False
+    assert nereus.json("status")[1]["counts"] == {"SCHEDULED": 1}
+
+
+def test_not_queued_is_an_error_document(nereus: Nereus, monkeypatch: pytest.MonkeyPatch) -> None:
+    failing(monkeypatch, NotQueuedError("the append lock is held by process 7", holder=7), write=False)
+    status, error = nereus.json("schedule", "--in", "1h", "--id", "x", "--", "true")
+    assert (status, error["error"], error["details"]["holder"]) == (75, "TRY_LATER", 7)
+    human = nereus("schedule", "--in", "1h", "--id", "x", "--", "true")
+    assert human.notes == ["nereus: the append lock is held by process 7"]
+
+
+def test_a_batch_stops_trying_after_the_log_refused(
+    nereus: Nereus, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "batch"
+    file.write_text(BATCH)
+    monkeypatch.setattr("nereus_cli.cli.lines.LINES_MAX", 1)
+    for error, outcomes, status in (
+        (NotQueuedError("full", errno=28), ["NOT_QUEUED", "NOT_QUEUED"], 75),
+        (EnqueueUncertainError("maybe"), ["UNCERTAIN", "NOT_QUEUED"], 3),
+        (EnqueueUncertainError("maybe", signal=signal.SIGINT), ["UNCERTAIN"], 3),
+    ):
+        with monkeypatch.context() as patch:
+            failing(patch, error, write=False)
+            ran = nereus("schedule", "--json", "--batch", str(file))
+        assert (ran.status, [one["outcome"] for one in ran.documents]) == (status, outcomes)
+
+
+def test_an_interrupt_is_130_only_if_nothing_was_written(nereus: Nereus, monkeypatch: pytest.MonkeyPatch) -> None:
+    line = ("schedule", "--json", "--in", "1h", "--id", "x", "--", "true")
+    for write, status in ((False, 130), (True, 0)):
+        with monkeypatch.context() as patch:
+            failing(patch, KeyboardInterrupt(), write=write)
+            ran = nereus(*line)
+        assert ran.status == status
+        assert nereus("show", "x").status == (0 if write else 13)
+        assert ran.documents[0].get("outcome") == ("APPLIED" if write else None)
+
+
+def test_what_is_on_disk_but_cannot_be_answered_is_15(nereus: Nereus, monkeypatch: pytest.MonkeyPatch) -> None:
+    def answer(*_: object) -> None:
+        raise CorruptLogError("bad", file="f", position=1)
+
+    monkeypatch.setattr(Store, "answer", answer)
+    ran = nereus("schedule", "--json", "--in", "1h", "--id", "x", "--", "true")
+    assert (ran.status, ran.document["outcome"]) == (15, "QUEUED")
+    assert "queued, but not answered" in ran.notes[0]
+
+
+def test_a_result_that_is_not_durable_yet_is_pending(nereus: Nereus, monkeypatch: pytest.MonkeyPatch) -> None:
+    from nereus_cli.log.files import FileLog
+    from nereus_cli.ports import Bounds
+
+    nereus("schedule", "-q", "--in", "1h", "--id", "x", "--", "true")
+    monkeypatch.setattr(FileLog, "bounds", lambda _: Bounds(1, 1, 2))
+    monkeypatch.setattr("nereus_cli.cli.answering._SYNC_WAIT_S", 0.01)
+    status, error = nereus.json("result", "somebody")
+    assert (status, error["error"]) == (15, "PENDING")
