@@ -13,6 +13,7 @@ from nereus_cli.domain.records import (
     Command,
     Context,
     Hold,
+    In,
     Now,
     Release,
     Reschedule,
@@ -104,12 +105,28 @@ def _freeze(command_id: str, stated: Stated, context: Context, limits: Limits, *
     if len(payload) > limits.record_bytes_max:
         msg = f"all of it together is {len(payload)} bytes, and {limits.record_bytes_max} fit one record"
         raise WishError(msg, field="command")
-    if fresh and context.instant is not None and context.instant < context.requested_at:
-        allowed = getattr(stated, "allow_past", False)
-        if not allowed:
-            msg = "that time is past; --allow-past delivers it at once"
-            raise WishError(msg, field="at", reason=Reason.PAST)
+    if fresh and isinstance(stated, Schedule | Reschedule):
+        _check_time(stated, context, limits)
     return Prepared(command, payload, fresh)
+
+
+def _check_time(stated: Schedule | Reschedule, context: Context, limits: Limits) -> None:
+    """What apply would refuse, said while somebody listens: these ids are new, so no earlier answer is repeated."""
+    instant = context.instant
+    if isinstance(stated.when, In):
+        instant = context.requested_at + stated.when.delay_ns
+    if instant is None:
+        return
+    if instant < context.requested_at and not stated.allow_past:
+        msg = "that time is past; --allow-past delivers it at once"
+        raise WishError(msg, field="at", reason=Reason.PAST)
+    if instant - context.requested_at > limits.horizon_ns:
+        msg = "that time is more than 10 years (3653 days) ahead"
+        raise WishError(msg, field="in" if isinstance(stated.when, In) else "at", reason=Reason.TOO_FAR)
+    ends = context.expiry_instant
+    if ends is not None and ends <= instant:
+        msg = "it would expire before its delivery time"
+        raise WishError(msg, field="expires-at", reason=Reason.EXPIRES_BEFORE_DELIVERY)
 
 
 def _limit_message(broken: str, limits: Limits) -> str:
