@@ -26,6 +26,7 @@ from nereus_cli.domain.message import State
 from nereus_cli.domain.records import ClockStep, Mutation, OwnerAcquired
 from nereus_cli.engine.turns import Engine
 from nereus_cli.ports import (
+    BusyError,
     Destination,
     EnqueueUncertainError,
     FencedError,
@@ -46,10 +47,6 @@ NEEDS_A_PERSON: Final = 30
 _POLL_NS: Final = SECOND
 _EVER: Final = (1 << 63) - 1
 _UNSETTLED: Final = (State.HELD, State.UNCERTAIN, State.DEAD_LETTER)
-
-
-class LostError(Exception):
-    """This epoch is over: nothing more may be done under it."""
 
 
 class Orders(msgspec.Struct, frozen=True):
@@ -90,7 +87,8 @@ def run_owner(store: Store, *, concurrency: int, grace_ns: int, until_idle: bool
 
 
 def _own(store: Store, orders: Orders, report: Report) -> int:
-    """One epoch after the other, should the log ever leave this process in doubt about one of its own records."""
+    """One epoch after the other, should the log ever leave this process in doubt about one of its own records. When
+    the log shows another owner this process ends: the locks should have prevented that, the chain makes it harmless."""
     projection = store.open_projection()
     waiter = Waiter()
     bell = LogBell(store.another_log(), waiter.ring)
@@ -100,9 +98,12 @@ def _own(store: Store, orders: Orders, report: Report) -> int:
         while True:
             try:
                 return Session(parts, orders).run()
-            except (LostError, FencedError, EnqueueUncertainError) as error:
-                report("owner.lost", {"why": str(error)})
+            except EnqueueUncertainError as error:
+                report("owner.uncertain", {"why": str(error)})
                 waiter.wait(_POLL_NS, (), ())
+            except FencedError as error:
+                report("owner.lost", {"why": str(error)})
+                raise BusyError(f"another owner took over: {error}") from error
     finally:
         bell.close()
         door.close()
@@ -184,19 +185,10 @@ class Session:
         return Moment(record.persisted_at, record.monotonic_ns, record.boot_id) if record else None
 
     def _check_epoch(self) -> None:
-        """Another owner's record, or one of ours that the fold voided, ends this epoch (I11)."""
-        head, mine = self._projection.head(), self._head()
-        if head.epoch != mine.epoch or head.owner_position != mine.position:
-            msg = (
-                f"epoch {mine.epoch} at {mine.position} is not what the log says: {head.epoch} at {head.owner_position}"
-            )
-            raise LostError(msg)
-
-    def _head(self) -> OwnerHead:
-        if self._writer is None:
-            msg = "not acquired"
-            raise LostError(msg)
-        return self._writer.head
+        """Another owner's record, or one of ours that the fold voided, ends this epoch and this process (I11)."""
+        head, mine = self._projection.head(), self._writer.head if self._writer else OwnerHead(0, 0)
+        if (head.epoch, head.owner_position) != (mine.epoch, mine.position):
+            raise FencedError(f"epoch {mine.epoch} is over, the log is at epoch {head.epoch}")
 
     # --------------------------------------------------------------------------------------------------- a turn
 
@@ -219,6 +211,7 @@ class Session:
         self._watch_clock(reading)
         self._heed_stops(reading)
         self._pull()
+        self._check_epoch()
         self._engine.settle(self._parts.destination.pump())
         records = self._engine.turn(reading, gated=self._steps.gated_for(reading) > 0)
         if self._step is not None:

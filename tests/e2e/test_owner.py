@@ -10,6 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from nereus_cli.codec import encode_mutation
+from nereus_cli.domain.records import OwnerAcquired
+from nereus_cli.ports import OwnerHead
+from nereus_cli.store import open_store
 from tests.e2e.conftest import Shop
 
 SLEEPER = 'echo "begin $NEREUS_ATTEMPT" >> {0}; sleep {1}; echo "end $NEREUS_ATTEMPT" >> {0}'
@@ -193,3 +197,19 @@ def test_a_copy_runs_on_its_own_and_repeats_nothing(shop: Shop) -> None:
     assert shop.run("--until-idle") == 0
     assert lines(effects) == ["x"]
     assert "owner.elsewhere" in shop.log.read_text("utf-8")
+
+
+def test_an_owner_that_meets_another_in_the_log_ends_and_does_nothing(shop: Shop) -> None:
+    """As if every lock had succeeded twice: the chain in the log is the second line of defence."""
+    effects = shop.place / "effects"
+    shop.call("init")
+    first = shop.daemon()
+    with open_store(str(shop.store)) as store:
+        head = store.view().head()
+        rival = OwnerAcquired("elsewhere", 1, 1, "0")
+        store.log.claim(OwnerHead(head.owner_position, head.epoch), encode_mutation(rival))
+    shop.schedule("x", "--", "sh", "-c", f"echo x >> {effects}")
+    assert first.wait(timeout=10) == 75
+    assert lines(effects) == []
+    assert shop.run("--until-idle") == 0
+    assert lines(effects) == ["x"]
