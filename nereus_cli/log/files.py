@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from nereus_cli.domain.limits import Limits
 from nereus_cli.log import appending, commit, owner, view
@@ -22,7 +23,6 @@ from nereus_cli.log.making import make_first_segment, room_of
 from nereus_cli.log.mark import Mark
 from nereus_cli.log.segment import HEADER_BYTES
 from nereus_cli.log.tail import Tail
-from nereus_cli.log.verify import Verification, verify
 from nereus_cli.ports import (
     Appended,
     Bounds,
@@ -36,6 +36,9 @@ from nereus_cli.ports import (
     OwnerWriter,
     TornTail,
 )
+
+if TYPE_CHECKING:
+    from nereus_cli.log.verify import Verification
 
 _WAIT_S = 5.0
 
@@ -128,6 +131,8 @@ class FileLog:
 
     def verify(self) -> Verification:
         """Reads everything and says what is wrong with it; raises only what keeps it from reading."""
+        from nereus_cli.log.verify import verify
+
         return verify(self._handle)
 
     def close(self) -> None:

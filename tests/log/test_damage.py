@@ -135,6 +135,31 @@ def test_any_changed_byte_below_a_proof_is_named_and_nothing_is_cut(top: Path, b
         shutil.rmtree(path)
 
 
+@pytest.mark.parametrize("noted", [False, True], ids=["", "a sync in flight"])
+def test_an_append_behind_an_old_mark_cuts_nothing_that_was_durable(top: Path, noted: bool) -> None:
+    """The mark went back by three records, and one behind it is damaged: later frames prove that it was durable."""
+    ledger = made(top / "log", 5)
+    mark = (top / "log" / "mark" / "durable").read_bytes()
+    log = open_log(top / "log", limits=LARGE)
+    for _ in range(3):
+        ledger.append(log, ledger.payloads(1, 20))
+    log.close()
+    bad = frames_of(top / "log")[5]
+    data = bytearray((top / "log" / FIRST).read_bytes())
+    data[bad.start + 70] ^= 1
+    (top / "log" / FIRST).write_bytes(data)
+    (top / "log" / "mark" / "durable").write_bytes(mark)
+    if noted:
+        (top / "log" / "syncing").write_bytes(b"\xff" * 64)
+    log = open_log(top / "log", limits=LARGE)
+    with pytest.raises(CorruptLogError) as caught:
+        log.append([b"x"])
+    assert (caught.value.file, caught.value.position, caught.value.offset) == (FIRST, bad.position, bad.start)
+    assert (top / "log" / FIRST).read_bytes() == bytes(data)
+    assert sorted(file.name for file in (top / "log").iterdir()) == [FIRST, "locks", "mark", "syncing"]
+    assert log.bounds().durable == 5
+
+
 def test_a_changed_byte_in_an_older_segment_is_named_by_readers_and_by_verify(top: Path) -> None:
     ledger = Ledger()
     log = open_log(top / "log", create=True)
