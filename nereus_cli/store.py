@@ -54,6 +54,7 @@ class Store:
         self.clock = clock
         self.limits = limits
         self._readers: list[SqliteProjection] = []
+        self._kept: tuple[SqliteProjection | None, Fold] | None = None
 
     def close(self) -> None:
         """Gives back descriptors."""
@@ -77,7 +78,7 @@ class Store:
 
     def answer(self, prepared: Sequence[Prepared], appended: Sequence[Appended]) -> list[Answer]:
         """APPLIED or REJECTED, by folding the log through the last of these positions: no lock, no write."""
-        view = self.view(through=max(one.position for one in appended))
+        view = self._view_again(max(one.position for one in appended))
         results = view.results([one.command.command_id for one in prepared])
         answers = []
         for one, place in zip(prepared, appended, strict=True):
@@ -118,6 +119,24 @@ class Store:
         """The state as of the durable end, or of ``through``: stored rows and the tail of the log over them."""
         from nereus_cli.projection.overlay import Overlay
 
+        base, fold = self._folded(through)
+        return Overlay(base, fold.batch)
+
+    def _view_again(self, through: int) -> Views:
+        """As ``view``, going on from the last time while that fits in memory: a batch asks behind each of its parts,
+        and must not fold the whole tail for every one. Earlier views from here move along."""
+        from nereus_cli.projection.overlay import Overlay
+
+        if self._kept is not None:
+            base, fold = self._kept
+            done = base.head().applied if base else 0
+            if fold.head.applied <= through <= done + self.limits.fold_records_max:
+                self._fold(fold, through)
+                return Overlay(base, fold.batch)
+        self._kept = base, fold = self._folded(through)
+        return Overlay(base, fold.batch)
+
+    def _folded(self, through: int | None) -> tuple[SqliteProjection | None, Fold]:
         base = self._reader()
         applied = base.head().applied if base else 0
         end = self.log.bounds().durable if through is None else through
@@ -127,10 +146,11 @@ class Store:
             base = self._reader()
         fold = Fold(base or Nothing(), self.limits)
         self._fold(fold, end)
-        return Overlay(base, fold.batch)
+        return base, fold
 
     def forget_views(self) -> None:
         """Gives back the snapshots of earlier views, for those who look again and again."""
+        self._kept = None
         while self._readers:
             self._readers.pop().close()
 
@@ -279,7 +299,7 @@ def open_store(path: str, *, create: bool = False, limits: Limits = PRODUCTION) 
         raise NoStoreError(msg)
     founding.check_format(path)
     if not os.path.isdir(f"{path}/log"):
-        # Its folder is made before the description: a store without one has lost its log, and a new one would hide that.
+        # Its folder is made before the description: without one the log was lost, and a new one would hide that.
         msg = f"the store {path} has lost its log"
         raise CorruptLogError(msg, file=f"{path}/log", position=1)
     clock = HostClock()
