@@ -79,6 +79,7 @@ class Story:
         self.now = now
         self.boot = BOOT
         self.records: list[LogRecord] = []
+        self.applied: list[Applied] = []
         self.fold = Fold(Nothing(), limits)
         self._rid = 0
 
@@ -107,8 +108,8 @@ class Story:
         kind = Kind.CLIENT if link is None else Kind.OWNER
         record = LogRecord(len(self.records) + 1, kind, self.now, self.boot, self.now - NOW, link, payload)
         self.records.append(record)
-        [applied] = self.fold.apply([record])
-        return applied
+        self.applied += self.fold.apply([record])
+        return self.applied[-1]
 
     def admission(self, name: str = "m", attempt_id: str = "", **fields: object) -> Admission:
         """An admission that fits the message as it stands, once it is due."""
