@@ -169,6 +169,7 @@ class Session:
         self._check_epoch()
         self._parts.report("owner.acquired", {"epoch": self._writer.head.epoch, "position": self._writer.head.position})
         self._begun_at = self._store.clock.read().latest
+        self._beat(self._store.clock.read())
         self._engine.recover()
         if self._engine.running:
             self._parts.report("attempts.adopted", {"count": self._engine.running})

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import time
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -34,6 +35,8 @@ from nereus_cli.domain.records import Command, Outcome, Reschedule, Schedule, Sh
 from nereus_cli.ports import CannotStartError, Start
 
 SHELL: Final = b"/bin/sh"
+_LOOK_S: Final = 0.2
+_DOUBT_S: Final = 30.0
 
 
 class Known(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,7 +62,8 @@ class ShellDestination:
         self._client: KeeperClient | None = None
         self._running: dict[str, Start] = {}
         self._ended: list[Outcome] = []
-        self._undecided = False
+        self._unsure_until = 0.0
+        self._look_at = 0.0
 
     # ----------------------------------------------------------------------------------------------- the port
 
@@ -100,9 +104,7 @@ class ShellDestination:
 
     def pump(self) -> Sequence[Outcome]:
         """What ended since the last call; never waits."""
-        if self._undecided:
-            self._undecided = False
-            self._decide(list(self._running.values()), "")
+        self._look_again()
         if self._client is not None:
             for fact in self._client.pump():
                 self._learn(fact)
@@ -149,6 +151,7 @@ class ShellDestination:
             case facts.Started() | facts.TimedOut() | facts.Stopped() | facts.KeeperDraining():
                 return
             case facts.KeeperGone():
+                self._doubt()
                 self._decide(list(self._running.values()), "the keeper is gone")
                 if self._running:
                     self._reconnect()
@@ -172,10 +175,22 @@ class ShellDestination:
         try:
             verdicts = decide_all(self._store, attempts, self._boot_id)
         except OSError:
-            self._undecided = True
+            self._doubt()
             return
         for attempt_id, verdict in verdicts.items():
             self._verdict(attempt_id, verdict, why)
+
+    def _doubt(self) -> None:
+        """What was just decided may be out of date: a dying keeper's socket ends before its lock does, and a full disk
+        closes no door. Look again for a while."""
+        now = time.monotonic()
+        self._unsure_until, self._look_at = now + _DOUBT_S, now + _LOOK_S
+
+    def _look_again(self) -> None:
+        now = time.monotonic()
+        if self._running and self._look_at <= now < self._unsure_until:
+            self._look_at = now + _LOOK_S
+            self._decide(list(self._running.values()), "")
 
     def _verdict(self, attempt_id: str, verdict: Verdict, why: str) -> None:
         match verdict:
