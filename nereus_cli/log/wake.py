@@ -12,6 +12,7 @@ import fcntl
 import os
 import signal
 import struct
+import sys
 import time
 from types import TracebackType
 from typing import Self
@@ -47,7 +48,9 @@ class Bell:
     def arm(self) -> None:
         """From here on no raising of the mark goes unheard; without help from the system, waits get short instead."""
         self.armed = True
-        if not hasattr(fcntl, "F_NOTIFY") or signal.getsignal(_RING) != signal.SIG_DFL:
+        if sys.platform != "linux":
+            return
+        if signal.getsignal(_RING) != signal.SIG_DFL:
             return
         from _thread import get_native_id
 
@@ -62,14 +65,14 @@ class Bell:
 
     def wait(self, seconds: float) -> None:
         """Returns when the bell rang or the time is up. Raises InterruptedWaitError."""
-        if self._fd < 0:
+        if sys.platform == "linux" and self._fd >= 0:
+            woken = signal.sigtimedwait(self._wakes, seconds)
+            if woken is not None and woken.si_signo != _RING:
+                raise InterruptedWaitError(woken.si_signo)
+        else:
             time.sleep(min(self._pause, seconds))
             self._pause *= 1.5
             self._guard.check()
-            return
-        woken = signal.sigtimedwait(self._wakes, seconds)
-        if woken is not None and woken.si_signo != _RING:
-            raise InterruptedWaitError(woken.si_signo)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -81,7 +84,7 @@ class Bell:
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
-        if not self._was_blocked:
+        if sys.platform == "linux" and not self._was_blocked:
             signal.sigtimedwait({_RING}, 0)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {_RING})
 

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from nereus_cli.disk import SystemDisk
@@ -182,6 +183,22 @@ def test_a_disk_that_takes_no_more_means_not_queued(top: Path, total: int, count
         with pytest.raises(EnqueueUncertainError):
             log.append(payloads)
     ledger.check(open_log(top / "log"))
+
+
+@pytest.mark.parametrize(
+    "fault", [Fault(at=1, short=True), Fault(at=1, after=True), Fault(at=2), Fault(at=2, short=True)]
+)
+def test_of_a_batch_whose_writer_died_nothing_is_seen(top: Path, fault: Fault) -> None:
+    open_log(top / "log", create=True).append([b"first"])
+    disk = FaultDisk(SystemDisk(), faults=(msgspec.structs.replace(fault, only="write_at"),))
+    with pytest.raises(EnqueueUncertainError):
+        open_log(top / "log", disk=disk).append([b"one", b"two", b"three"])
+    assert disk.crashed
+    disk.forget()
+    log = open_log(top / "log")
+    assert log.bounds().last == 1
+    log.append([b"next"])
+    assert [record.payload for record in log.read(0)] == [b"first", b"next"]
 
 
 def test_a_mark_or_note_that_is_taken_in_part_leaves_the_answer_open(top: Path) -> None:
