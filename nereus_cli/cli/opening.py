@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,11 @@ def for_reading(call: Call) -> Store:
     path = call.store_path()
     try:
         return open_store(path)
+    except NoStoreError:
+        # Says that we may not look, where that is why we see none.
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            os.stat(path)
+        raise
     except FileNotFoundError as error:
         raise _without_log(path, error) from None
 
