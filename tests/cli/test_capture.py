@@ -30,7 +30,8 @@ def test_who_where_and_why_travel_with_the_message(nereus: Nereus, tmp_path: Pat
     place = tmp_path / "žluť\n"
     place.mkdir()
     ran = subprocess.run(
-        [*COMMAND, "schedule", "-q", "--in", "1h", "--id", "x", "--reason", "because", "--correlation", "c-1", "--", "w"],
+        [*COMMAND, "schedule", "-q", "--in", "1h", "--id", "x", "--reason", "because",
+         "--correlation", "c-1", "--", "true"],
         cwd=place, env=environment({"NEREUS_STORE": str(nereus.store), "TRACEPARENT": trace}), check=False,
     )  # fmt: skip
     assert ran.returncode == 0
