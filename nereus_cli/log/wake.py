@@ -14,6 +14,7 @@ import signal
 import struct
 import sys
 import time
+from _thread import get_native_id
 from types import TracebackType
 from typing import Self
 
@@ -48,20 +49,15 @@ class Bell:
     def arm(self) -> None:
         """From here on no raising of the mark goes unheard; without help from the system, waits get short instead."""
         self.armed = True
-        if sys.platform != "linux":
-            return
-        if signal.getsignal(_RING) != signal.SIG_DFL:
-            return
-        from _thread import get_native_id
-
-        self._was_blocked = _RING in signal.pthread_sigmask(signal.SIG_BLOCK, {_RING})
-        try:
-            self._fd = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self._marks)
-            fcntl.fcntl(self._fd, fcntl.F_SETSIG, _RING)
-            fcntl.fcntl(self._fd, _SET_OWNER, _OWNER.pack(_OWNER_IS_THREAD, get_native_id()))
-            fcntl.fcntl(self._fd, fcntl.F_NOTIFY, fcntl.DN_MODIFY | fcntl.DN_MULTISHOT)
-        except OSError:
-            self._disarm()
+        if sys.platform == "linux" and signal.getsignal(_RING) == signal.SIG_DFL:
+            self._was_blocked = _RING in signal.pthread_sigmask(signal.SIG_BLOCK, {_RING})
+            try:
+                self._fd = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self._marks)
+                fcntl.fcntl(self._fd, fcntl.F_SETSIG, _RING)
+                fcntl.fcntl(self._fd, _SET_OWNER, _OWNER.pack(_OWNER_IS_THREAD, get_native_id()))
+                fcntl.fcntl(self._fd, fcntl.F_NOTIFY, fcntl.DN_MODIFY | fcntl.DN_MULTISHOT)
+            except OSError:
+                self._disarm()
 
     def wait(self, seconds: float) -> None:
         """Returns when the bell rang or the time is up. Raises InterruptedWaitError."""

@@ -201,6 +201,20 @@ def test_of_a_batch_whose_writer_died_nothing_is_seen(top: Path, fault: Fault) -
     assert [record.payload for record in log.read(0)] == [b"first", b"next"]
 
 
+@pytest.mark.parametrize(("count", "at", "seen"), [(1, 1, True), (3, 1, False), (3, 2, True)])
+def test_a_write_that_failed_although_it_worked_is_taken_back_only_if_nobody_can_have_seen_it(
+    top: Path, count: int, at: int, seen: bool
+) -> None:
+    ledger = Ledger()
+    ledger.append(open_log(top / "log", create=True), ledger.payloads(1))
+    fault = Fault(at=at, only="write_at", error=errno.EIO, after=True)
+    log = open_log(top / "log", disk=FaultDisk(SystemDisk(), faults=(fault,)))
+    ledger.append(log, ledger.payloads(count))
+    assert (len(ledger.uncertain), len(ledger.refused)) == ((count, 0) if seen else (0, count))
+    assert open_log(top / "log").barrier() == (1 + count if seen else 1)
+    ledger.check(open_log(top / "log"))
+
+
 def test_a_mark_or_note_that_is_taken_in_part_leaves_the_answer_open(top: Path) -> None:
     ledger = Ledger()
     ledger.append(open_log(top / "log", create=True), ledger.payloads(1))

@@ -115,6 +115,7 @@ def test_a_scan_ends_at_the_first_frame_out_of_place(
     found = list(frame.scan(b"".join(frames[:gone] + frames[gone + 1 :]), 0, Place(position, chain), SEED))
     assert [one.body for one in found] == payloads[:gone]
     assert not list(frame.scan(b"".join(frames), 0, Place(position, chain ^ 1), SEED))
+    assert not list(frame.scan(b"".join(frames), 0, Place(position + 1, chain), SEED))
 
 
 def test_a_scan_ends_with_a_seal() -> None:

@@ -39,6 +39,10 @@ class Crowd:
         self.all.append(process)
         return process
 
+    def has_spoken(self, process: subprocess.Popen[bytes]) -> bool:
+        """It has had an answer."""
+        return (self.path / f"said-w{self.all.index(process)}").read_bytes().count(b"\n") > 1
+
     def finish(self) -> None:
         for process in self.all:
             assert process.wait(60) in {0, -signal.SIGKILL}
@@ -121,11 +125,11 @@ def test_sixteen_processes_append_a_hundred_records_each(crowd: Crowd) -> None:
 
 @linux_only
 def test_writers_are_killed_and_stopped_at_random(crowd: Crowd) -> None:
+    """Whoever has said something may be struck, so that there is progress on the slowest machine."""
     chance = random.Random(20)
     kills = stops = 0
-    end = time.monotonic() + 6
     stopped: list[subprocess.Popen[bytes]] = []
-    while time.monotonic() < end:
+    while kills < 40 or stops < 15:
         living = [process for process in crowd.all if process.poll() is None]
         while len(living) < 5:
             fault = chance.choice(["", "write_at", "sync_data", "try_lock", "unlock"])
@@ -134,13 +138,13 @@ def test_writers_are_killed_and_stopped_at_random(crowd: Crowd) -> None:
         time.sleep(chance.random() * 0.05)
         for process in stopped:
             process.send_signal(signal.SIGCONT)
-        victim = chance.choice(living)
-        if chance.random() < 0.4:
-            victim.send_signal(signal.SIGSTOP)
-            stopped = [victim]
+        speaking = [process for process in living if crowd.has_spoken(process)]
+        if speaking and chance.random() < 0.4:
+            stopped = [chance.choice(speaking)]
+            stopped[0].send_signal(signal.SIGSTOP)
             stops += 1
-        else:
-            victim.kill()
+        elif speaking:
+            chance.choice(speaking).kill()
             kills += 1
     for process in crowd.all:
         if process.poll() is None:
@@ -148,9 +152,8 @@ def test_writers_are_killed_and_stopped_at_random(crowd: Crowd) -> None:
             process.kill()
     crowd.finish()
     counts = crowd.check()
-    assert kills
-    assert stops
-    assert counts["A"] > 50
+    assert counts["A"]
+    assert counts["T"] >= counts["A"] + counts["N"] + counts["U"]
 
 
 @linux_only
