@@ -62,6 +62,8 @@ class ShellDestination:
         self._client: KeeperClient | None = None
         self._running: dict[str, Start] = {}
         self._ended: list[Outcome] = []
+        self._handed: set[str] = set()
+        self._doubtful: set[str] = set()
         self._unsure_until = 0.0
         self._look_at = 0.0
 
@@ -90,6 +92,7 @@ class ShellDestination:
             self._running[start.attempt.attempt_id] = start
         try:
             self._connected().start([self._request(start) for start in starts])
+            self._handed.update(start.attempt.attempt_id for start in starts)
         except (KeeperAwayError, OSError) as error:
             self._decide(starts, str(error))
 
@@ -99,7 +102,7 @@ class ShellDestination:
         for start in starts:
             self._running[start.attempt.attempt_id] = start
         self._decide(starts, "")
-        self._reconnect()
+        self._reconnect(starts)
         return self.pump()
 
     def pump(self) -> Sequence[Outcome]:
@@ -136,25 +139,24 @@ class ShellDestination:
             self._client.connect()
         return self._client
 
-    def _reconnect(self) -> None:
-        """To hear of what still runs; if nobody answers, evidence will have decided by the next look."""
+    def _reconnect(self, starts: Sequence[Start]) -> None:
+        """To hear of what still runs. What ended between the last look and the connection stands in the evidence only,
+        so it is looked at once more."""
+        why = ""
         try:
             self._connected()
         except (KeeperAwayError, OSError) as error:
-            self._decide(list(self._running.values()), str(error))
-            return
-        # What ended between the first look and the connection stands in the evidence only.
-        self._decide(list(self._running.values()), "")
+            why = str(error)
+        self._decide([start for start in starts if start.attempt.attempt_id in self._running], why)
 
     def _learn(self, fact: facts.Fact) -> None:
         match fact:
-            case facts.Started() | facts.TimedOut() | facts.Stopped() | facts.KeeperDraining():
+            case facts.Started() | facts.TimedOut() | facts.Stopped():
                 return
-            case facts.KeeperGone():
-                self._doubt()
-                self._decide(list(self._running.values()), "the keeper is gone")
-                if self._running:
-                    self._reconnect()
+            case facts.KeeperDraining():
+                self._handed.clear()
+            case facts.KeeperGone(accepting=accepting):
+                self._gone(accepting=accepting)
             case facts.Lost(attempt_id=attempt_id):
                 start = self._running.get(attempt_id)
                 if start is not None:
@@ -175,22 +177,35 @@ class ShellDestination:
         try:
             verdicts = decide_all(self._store, attempts, self._boot_id)
         except OSError:
-            self._doubt()
+            self._doubt(attempt.attempt_id for attempt in attempts)
             return
         for attempt_id, verdict in verdicts.items():
             self._verdict(attempt_id, verdict, why)
 
-    def _doubt(self) -> None:
-        """What was just decided may be out of date: a dying keeper's socket ends before its lock does, and a full disk
+    def _gone(self, *, accepting: bool) -> None:
+        """What the keeper had is decided; what was handed to another that lives must not be: deciding closes doors."""
+        if accepting:
+            self._handed.clear()
+        lost = [start for name, start in self._running.items() if name not in self._handed]
+        self._doubt(start.attempt.attempt_id for start in lost)
+        self._decide(lost, "the keeper is gone")
+        self._reconnect(lost)
+
+    def _doubt(self, attempt_ids: Iterable[str]) -> None:
+        """What is decided now may be out of date: a dying keeper's socket ends before its lock does, and a full disk
         closes no door. Look again for a while."""
         now = time.monotonic()
+        self._doubtful.update(attempt_ids)
         self._unsure_until, self._look_at = now + _DOUBT_S, now + _LOOK_S
 
     def _look_again(self) -> None:
         now = time.monotonic()
-        if self._running and self._look_at <= now < self._unsure_until:
+        self._doubtful &= self._running.keys()
+        if now >= self._unsure_until:
+            self._doubtful.clear()
+        elif self._doubtful and now >= self._look_at:
             self._look_at = now + _LOOK_S
-            self._decide(list(self._running.values()), "")
+            self._decide([self._running[name] for name in self._doubtful], "")
 
     def _verdict(self, attempt_id: str, verdict: Verdict, why: str) -> None:
         match verdict:
