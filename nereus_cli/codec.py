@@ -105,12 +105,15 @@ def decode_command(payload: bytes) -> Command:
         raise _why(payload, _KNOWN_COMMANDS, error) from None
     _check_version(envelope.v)
     command = envelope.r
-    if command.command_hash != hash_stated(command.stated):
-        if _states_more(payload):
-            msg = "a command that states more than this version knows"
-            raise NewerRecordError(msg)
+    if command.command_hash == hash_stated(command.stated):
+        return command
+    stated = _intact_part(payload)
+    if stated is None:
         msg = "the hash is not that of the content"
         raise UndecodableError(msg)
+    if not _is_understood(stated):
+        msg = "a command that states more than this version knows"
+        raise NewerRecordError(msg)
     return command
 
 
@@ -145,20 +148,31 @@ def _check_version(version: int) -> None:
         raise UndecodableError(msg)
 
 
-def _states_more(payload: bytes) -> bool:
-    """Whether what was stated is intact by its own hash, byte for byte as its writer wrote it, and yet says more
-    than we know."""
+def _intact_part(payload: bytes) -> bytes | None:
+    """What was stated, byte for byte as its writer wrote it, if the hash beside it is of just these bytes."""
     try:
         command = _intact.decode(payload).r
     except _DECODE_ERRORS:
-        return False
+        return None
     stated = bytes(command.stated)
-    if command.command_hash != sha256(_HASH_DOMAIN + stated).digest():
-        return False
+    return stated if command.command_hash == sha256(_HASH_DOMAIN + stated).digest() else None
+
+
+def _is_understood(stated: bytes) -> bool:
+    """Whether we know every field in it, however its writer chose to write them."""
     try:
-        return _encode(_stated.decode(stated)) != stated
+        return _knows(msgspec.msgpack.decode(stated), _stated.decode(stated))
     except _DECODE_ERRORS:
+        return False
+
+
+def _knows(tree: Any, known: object) -> bool:  # noqa: ANN401 -- whatever there was in the bytes
+    if not isinstance(known, msgspec.Struct):
         return True
+    return all(
+        name == "type" or (name in known.__struct_fields__ and _knows(tree[name], getattr(known, name)))
+        for name in tree
+    )
 
 
 def _why(payload: bytes, known: frozenset[str], error: BaseException) -> Exception:
@@ -172,6 +186,7 @@ def _why(payload: bytes, known: frozenset[str], error: BaseException) -> Excepti
     tag = head.stated.type or head.type
     if tag and tag not in known:
         return NewerRecordError(f"records of kind {tag!r} are not known to this version")
-    if _states_more(payload):
+    stated = _intact_part(payload)
+    if stated is not None and not _is_understood(stated):
         return NewerRecordError("a command of a kind that this version does not know")
     return UndecodableError(str(error))

@@ -2,7 +2,8 @@
 
 Client commands say what people ask; system mutations say what the owner decides. A command has a *stated*
 part, which is hashed, and a *context*, of which the first capture wins and which is not hashed.
-A field is only ever added, with a default; a default that was not stated is not written and so not hashed.
+A field is only ever added, with a default; a default that was not stated is not written and so not hashed. What
+equals its default is made the default itself: the encoder knows it by identity, and equal records are equal bytes.
 Durations are nanoseconds, instants nanoseconds since the epoch; bytes are bytes, whatever they spell.
 """
 
@@ -10,96 +11,70 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-import msgspec
-
 from nereus_cli.domain.outcome import Basis, Code, Disposition, SideEffect
+from nereus_cli.domain.parts import (
+    At,
+    BytePairs,
+    Expiry,
+    In,
+    Named,
+    Now,
+    Pairs,
+    Part,
+    Policy,
+    Shell,
+    Target,
+    Webhook,
+    When,
+)
 
-Pairs: TypeAlias = tuple[tuple[str, str], ...]
-BytePairs: TypeAlias = tuple[tuple[bytes, bytes], ...]
-
-
-# ------------------------------------------------------------------------------------------- what was stated
-
-
-class In(msgspec.Struct, frozen=True, omit_defaults=True, tag="in"):
-    """A delay: resolved in apply, from the instant the command was persisted."""
-
-    text: str
-    delay_ns: int
-
-
-class At(msgspec.Struct, frozen=True, omit_defaults=True, tag="at"):
-    """An instant as it was typed; what it resolved to travels in the context."""
-
-    text: str
-    zone: str | None = None
-    gap: str | None = None
-    fold: str | None = None
-
-
-class Now(msgspec.Struct, frozen=True, omit_defaults=True, tag="now"):
-    """As soon as it is persisted (run-now)."""
-
-
-When: TypeAlias = In | At | Now
-
-
-class Shell(msgspec.Struct, frozen=True, omit_defaults=True, tag="shell"):
-    """A command for this machine. ``script`` runs through ``sh -c`` and stands instead of ``argv``;
-    ``secrets`` maps environment names to references, never to values."""
-
-    argv: tuple[bytes, ...] = ()
-    script: bytes | None = None
-    cwd: bytes = b"/"
-    environment: BytePairs = ()
-    environment_file: bytes | None = None
-    secrets: tuple[tuple[bytes, str], ...] = ()
-    stdin: bytes | None = None
-    ok: tuple[int, ...] = ()
-    retry_on: tuple[int, ...] = ()
-    fail_on: tuple[int, ...] = ()
-
-
-class Webhook(msgspec.Struct, frozen=True, omit_defaults=True, tag="webhook"):
-    """A request to an address."""
-
-    url: str
-    method: str = "POST"
-    headers: Pairs = ()
-    header_references: Pairs = ()
-    body: bytes | None = None
-    allow_http: bool = False
-
-
-class Named(msgspec.Struct, frozen=True, omit_defaults=True, tag="named"):
-    """A request to a destination that the log knows by name."""
-
-    name: str
-    body: bytes | None = None
+__all__ = [
+    "Admission",
+    "At",
+    "BytePairs",
+    "Cancel",
+    "Catalog",
+    "ClockStep",
+    "ClockTrust",
+    "Command",
+    "Context",
+    "Destination",
+    "Evidence",
+    "Expire",
+    "Expiry",
+    "Floor",
+    "Hold",
+    "In",
+    "LaneControl",
+    "LateHold",
+    "MessageCommand",
+    "Mutation",
+    "Named",
+    "Now",
+    "Outcome",
+    "OwnerAcquired",
+    "Pairs",
+    "Permission",
+    "Policy",
+    "Record",
+    "Release",
+    "Replay",
+    "Reschedule",
+    "Resolve",
+    "Retire",
+    "Schedule",
+    "Shell",
+    "Stated",
+    "Stop",
+    "Target",
+    "TimeFence",
+    "Usage",
+    "Webhook",
+    "When",
+]
 
 
-Target: TypeAlias = Shell | Webhook | Named
-
-
-class Policy(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How often and how long; None is the target's default."""
-
-    timeout_ns: int | None = None
-    max_attempts: int | None = None
-    retry_base_ns: int | None = None
-    retry_max_ns: int | None = None
-    retry_for_ns: int | None = None
-    on_uncertain: str | None = None
-
-
-class Expiry(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The last instant for a new admission: ``after_ns`` counts from deliver_at, else ``at`` as typed."""
-
-    after_ns: int | None = None
-    at: At | None = None
-
-
-class Schedule(msgspec.Struct, frozen=True, omit_defaults=True, tag="schedule"):
+class Schedule(Part, frozen=True, tag="schedule"):
     """Do this later."""
 
     message_id: str
@@ -114,14 +89,14 @@ class Schedule(msgspec.Struct, frozen=True, omit_defaults=True, tag="schedule"):
     allow_past: bool = False
 
 
-class Cancel(msgspec.Struct, frozen=True, omit_defaults=True, tag="cancel"):
+class Cancel(Part, frozen=True, tag="cancel"):
     """Not at all."""
 
     message_id: str
     if_version: int | None = None
 
 
-class Reschedule(msgspec.Struct, frozen=True, omit_defaults=True, tag="reschedule"):
+class Reschedule(Part, frozen=True, tag="reschedule"):
     """At another time, as a new generation; with ``target`` also something else (edit)."""
 
     message_id: str
@@ -133,21 +108,21 @@ class Reschedule(msgspec.Struct, frozen=True, omit_defaults=True, tag="reschedul
     policy: Policy | None = None
 
 
-class Hold(msgspec.Struct, frozen=True, omit_defaults=True, tag="hold"):
+class Hold(Part, frozen=True, tag="hold"):
     """Not before somebody says so."""
 
     message_id: str
     if_version: int | None = None
 
 
-class Release(msgspec.Struct, frozen=True, omit_defaults=True, tag="release"):
+class Release(Part, frozen=True, tag="release"):
     """Go on where it was held."""
 
     message_id: str
     if_version: int | None = None
 
 
-class Stop(msgspec.Struct, frozen=True, omit_defaults=True, tag="stop"):
+class Stop(Part, frozen=True, tag="stop"):
     """No further attempt; with ``kill`` the one in progress is ended too."""
 
     message_id: str
@@ -155,7 +130,7 @@ class Stop(msgspec.Struct, frozen=True, omit_defaults=True, tag="stop"):
     kill: bool = False
 
 
-class Resolve(msgspec.Struct, frozen=True, omit_defaults=True, tag="resolve"):
+class Resolve(Part, frozen=True, tag="resolve"):
     """A named person's verdict on one attempt whose effect is unknown."""
 
     message_id: str
@@ -166,7 +141,7 @@ class Resolve(msgspec.Struct, frozen=True, omit_defaults=True, tag="resolve"):
     if_version: int | None = None
 
 
-class Replay(msgspec.Struct, frozen=True, omit_defaults=True, tag="replay"):
+class Replay(Part, frozen=True, tag="replay"):
     """A dead letter once more, as a new generation."""
 
     message_id: str
@@ -176,7 +151,7 @@ class Replay(msgspec.Struct, frozen=True, omit_defaults=True, tag="replay"):
     if_version: int | None = None
 
 
-class LaneControl(msgspec.Struct, frozen=True, omit_defaults=True, tag="lane"):
+class LaneControl(Part, frozen=True, tag="lane"):
     """Pause, resume or close a lane."""
 
     lane: str
@@ -184,7 +159,7 @@ class LaneControl(msgspec.Struct, frozen=True, omit_defaults=True, tag="lane"):
     until: At | None = None
 
 
-class Destination(msgspec.Struct, frozen=True, omit_defaults=True, tag="destination"):
+class Destination(Part, frozen=True, tag="destination"):
     """Add or retire a named destination version."""
 
     name: str
@@ -192,7 +167,7 @@ class Destination(msgspec.Struct, frozen=True, omit_defaults=True, tag="destinat
     settings: Pairs = ()
 
 
-class ClockTrust(msgspec.Struct, frozen=True, omit_defaults=True, tag="clock-trust"):
+class ClockTrust(Part, frozen=True, tag="clock-trust"):
     """A person vouches for the clock as it stands."""
 
     evidence: str
@@ -205,7 +180,7 @@ Stated: TypeAlias = Schedule | MessageCommand | LaneControl | Destination | Cloc
 # ---------------------------------------------------------------------------------------- what was captured
 
 
-class Permission(msgspec.Struct, frozen=True, omit_defaults=True):
+class Permission(Part, frozen=True):
     """What allowed the command, as found when it was prepared for a store."""
 
     rule: str
@@ -214,7 +189,7 @@ class Permission(msgspec.Struct, frozen=True, omit_defaults=True):
     store_mode: int | None = None
 
 
-class Context(msgspec.Struct, frozen=True, omit_defaults=True):
+class Context(Part, frozen=True):
     """Who, when, where; and what stated words resolved to at preparation. Not hashed: first capture wins."""
 
     requested_by: str
@@ -232,7 +207,7 @@ class Context(msgspec.Struct, frozen=True, omit_defaults=True):
     zone_data: str = ""
 
 
-class Command(msgspec.Struct, frozen=True, omit_defaults=True):
+class Command(Part, frozen=True):
     """A prepared command: its ids and bytes are fixed before any input or output."""
 
     command_id: str
@@ -244,7 +219,7 @@ class Command(msgspec.Struct, frozen=True, omit_defaults=True):
 # ------------------------------------------------------------------------------------------ what owners decide
 
 
-class OwnerAcquired(msgspec.Struct, frozen=True, omit_defaults=True, tag="owner"):
+class OwnerAcquired(Part, frozen=True, tag="owner"):
     """A new epoch begins. ``inode`` is that of the store directory, so that a copy can be told."""
 
     host: str
@@ -253,7 +228,7 @@ class OwnerAcquired(msgspec.Struct, frozen=True, omit_defaults=True, tag="owner"
     version: str
 
 
-class Admission(msgspec.Struct, frozen=True, omit_defaults=True, tag="admission"):
+class Admission(Part, frozen=True, tag="admission"):
     """Permission for one exact attempt, once it is read back as admitted: the point of no return."""
 
     message_id: str
@@ -267,7 +242,7 @@ class Admission(msgspec.Struct, frozen=True, omit_defaults=True, tag="admission"
     destination_version: int = 0
 
 
-class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
+class Usage(Part, frozen=True):
     """What a child used and printed; times in seconds, sizes in bytes, memory in KiB."""
 
     user_s: float = 0.0
@@ -280,7 +255,7 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
     survivors: int = 0
 
 
-class Outcome(msgspec.Struct, frozen=True, omit_defaults=True, tag="outcome"):
+class Outcome(Part, frozen=True, tag="outcome"):
     """What became of an admitted attempt, with what proves it."""
 
     message_id: str
@@ -300,7 +275,7 @@ class Outcome(msgspec.Struct, frozen=True, omit_defaults=True, tag="outcome"):
     retry_after_ns: int | None = None
 
 
-class Evidence(msgspec.Struct, frozen=True, omit_defaults=True, tag="evidence"):
+class Evidence(Part, frozen=True, tag="evidence"):
     """Something learnt about an attempt after its outcome."""
 
     message_id: str
@@ -309,7 +284,7 @@ class Evidence(msgspec.Struct, frozen=True, omit_defaults=True, tag="evidence"):
     detail: str
 
 
-class Expire(msgspec.Struct, frozen=True, omit_defaults=True, tag="expire"):
+class Expire(Part, frozen=True, tag="expire"):
     """The last instant for an admission has passed."""
 
     message_id: str
@@ -317,7 +292,7 @@ class Expire(msgspec.Struct, frozen=True, omit_defaults=True, tag="expire"):
     earliest: int
 
 
-class LateHold(msgspec.Struct, frozen=True, omit_defaults=True, tag="late-hold"):
+class LateHold(Part, frozen=True, tag="late-hold"):
     """Later than its policy allows: kept for a person, before its first attempt."""
 
     message_id: str
@@ -325,20 +300,20 @@ class LateHold(msgspec.Struct, frozen=True, omit_defaults=True, tag="late-hold")
     earliest: int
 
 
-class TimeFence(msgspec.Struct, frozen=True, omit_defaults=True, tag="time-fence"):
+class TimeFence(Part, frozen=True, tag="time-fence"):
     """Deadlines up to here are closed."""
 
     through: int
 
 
-class ClockStep(msgspec.Struct, frozen=True, omit_defaults=True, tag="clock-step"):
+class ClockStep(Part, frozen=True, tag="clock-step"):
     """The wall clock moved against the monotonic one."""
 
     before: int
     after: int
 
 
-class Catalog(msgspec.Struct, frozen=True, omit_defaults=True, tag="catalog"):
+class Catalog(Part, frozen=True, tag="catalog"):
     """A verified checkpoint exists under this name."""
 
     name: str
@@ -346,13 +321,13 @@ class Catalog(msgspec.Struct, frozen=True, omit_defaults=True, tag="catalog"):
     digest: bytes
 
 
-class Floor(msgspec.Struct, frozen=True, omit_defaults=True, tag="floor"):
+class Floor(Part, frozen=True, tag="floor"):
     """Recovery will not need anything at or below this position."""
 
     position: int
 
 
-class Retire(msgspec.Struct, frozen=True, omit_defaults=True, tag="retire"):
+class Retire(Part, frozen=True, tag="retire"):
     """These settled messages become tombstones."""
 
     message_ids: tuple[str, ...]

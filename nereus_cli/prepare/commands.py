@@ -97,11 +97,16 @@ def _plain(stated: Stated, wish: ControlWish, capture: Capture, limits: Limits) 
 
 
 def _freeze(command_id: str, stated: Stated, context: Context, limits: Limits, *, fresh: bool) -> Prepared:
-    command = Command(command_id, hash_stated(stated), stated, context)
+    try:
+        command = Command(command_id, hash_stated(stated), stated, context)
+        payload = encode_command(command)
+    except UnicodeEncodeError as error:
+        raise WishError("text has to be UTF-8") from error
+    except OverflowError as error:
+        raise WishError("a number is outside its limits") from error
     broken = exceeds(command, limits)
     if broken is not None:
-        raise WishError(_limit_message(broken, limits), field=broken)
-    payload = encode_command(command)
+        raise WishError(_limit_message(broken, limits), field=broken.replace("_", "-"))
     if len(payload) > limits.record_bytes_max:
         msg = f"all of it together is {len(payload)} bytes, and {limits.record_bytes_max} fit one record"
         raise WishError(msg, field="command")

@@ -62,15 +62,19 @@ def parse_codes(text: str, field: str) -> tuple[int, ...]:
     codes: set[int] = set()
     for part in text.split(",") if text else ():
         first, dash, last = part.strip().partition("-")
-        if not (first.isascii() and first.isdigit() and (not dash or (last.isascii() and last.isdigit()))):
+        if not _is_number(first) or (dash and not _is_number(last)):
             msg = f"--{field} takes exit codes such as 0,3,10-12"
             raise WishError(msg, field=field)
-        low, high = int(first), int(last or first)
+        low, high = (int(text.lstrip("0")[:4] or "0") for text in (first, last or first))
         if high > 255 or low > high:  # noqa: PLR2004 -- the largest exit status there is
             msg = f"--{field}: exit codes run from 0 to 255"
             raise WishError(msg, field=field)
         codes.update(range(low, high + 1))
     return tuple(sorted(codes))
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit()
 
 
 def tags(entries: tuple[str, ...]) -> tuple[tuple[str, str], ...]:

@@ -20,7 +20,22 @@ from nereus_cli.codec import (
     encode_mutation,
     hash_stated,
 )
-from nereus_cli.domain.records import Cancel, Context, In, Permission, Policy, Schedule, Shell, Stated
+from nereus_cli.domain import records
+from nereus_cli.domain.records import (
+    At,
+    Cancel,
+    Command,
+    Context,
+    Expiry,
+    In,
+    Now,
+    Permission,
+    Policy,
+    Schedule,
+    Shell,
+    Stated,
+    Usage,
+)
 from tests.codec.samples import CONTEXT, MUTATIONS, STATED, sample
 
 pack, unpack = msgspec.msgpack.encode, msgspec.msgpack.decode
@@ -56,6 +71,38 @@ def test_what_is_left_at_its_default_is_not_written() -> None:
             "context": {"requested_by": "anna", "requested_at": 5},
         },
     }
+
+
+def _structs() -> list[type[msgspec.Struct]]:
+    found = [value for value in vars(records).values() if isinstance(value, type) and issubclass(value, msgspec.Struct)]
+    return [struct for struct in found if struct.__struct_config__.omit_defaults and struct.__struct_fields__]
+
+
+def _another(value: object) -> object:
+    """Equal to it, and not it, where Python can tell the two apart."""
+    if isinstance(value, str):
+        return "".join(list(value))
+    if isinstance(value, bytes):
+        return bytes(bytearray(value))
+    if isinstance(value, float):
+        return float(str(value))
+    return msgspec.structs.replace(value) if isinstance(value, msgspec.Struct) else value
+
+
+def test_equal_records_are_equal_bytes_whichever_objects_they_are_made_of() -> None:
+    samples = [*STATED.values(), *MUTATIONS.values(), CONTEXT, Policy(), Expiry(), Usage(), Permission("r", 1)]
+    samples += [getattr(s, "target", None) or s for s in STATED.values()] + [In("x", 1), At("x"), Now()]
+    by_kind: dict[type, Any] = {type(sample): sample for sample in samples}
+    by_kind[Command] = sample(STATED["hold"])
+    assert set(by_kind) >= set(_structs())
+    for kind in _structs():
+        for field in msgspec.structs.fields(kind):
+            if field.default is msgspec.NODEFAULT:
+                continue
+            plain = msgspec.structs.replace(by_kind[kind], **{field.name: field.default})
+            other = msgspec.structs.replace(by_kind[kind], **{field.name: _another(field.default)})
+            assert (plain, pack(plain)) == (other, pack(other)), (kind, field.name)
+            assert field.name not in unpack(pack(plain))
 
 
 def test_the_hash_is_over_the_stated_bytes_under_their_own_tag() -> None:
@@ -175,6 +222,18 @@ def test_what_a_person_stated_must_be_understood_in_full(change: Callable[[dict[
         decode_command(rewritten(change, rehash=True))
     with pytest.raises(UndecodableError):
         decode_command(rewritten(lambda t: (change(t), t["r"].update(command_hash=b"x" * 32))))
+
+
+def test_a_default_that_its_writer_chose_to_write_is_understood() -> None:
+    for change in (
+        lambda t: t["r"]["stated"].update(priority=0, policy={}, tags=[]),
+        lambda t: t["r"]["stated"]["target"].update(cwd=b"/", script=None),
+        lambda t: t["r"].update(stated=dict(reversed(t["r"]["stated"].items()))),
+    ):
+        payload = rewritten(change, rehash=True)
+        command = decode_command(payload)
+        assert command.stated == STATED["schedule, least"]
+        assert command.command_hash != hash_stated(command.stated)
 
 
 def test_what_was_captured_may_hold_more_than_we_know() -> None:
