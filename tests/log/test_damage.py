@@ -140,6 +140,7 @@ def test_an_append_behind_an_old_mark_cuts_nothing_that_was_durable(top: Path, n
     """The mark went back by three records, and one behind it is damaged: later frames prove that it was durable."""
     ledger = made(top / "log", 5)
     mark = (top / "log" / "mark" / "durable").read_bytes()
+    note = (top / "log" / "syncing").read_bytes()
     log = open_log(top / "log", limits=LARGE)
     for _ in range(3):
         ledger.append(log, ledger.payloads(1, 20))
@@ -149,8 +150,7 @@ def test_an_append_behind_an_old_mark_cuts_nothing_that_was_durable(top: Path, n
     data[bad.start + 70] ^= 1
     (top / "log" / FIRST).write_bytes(data)
     (top / "log" / "mark" / "durable").write_bytes(mark)
-    if noted:
-        (top / "log" / "syncing").write_bytes(b"\xff" * 64)
+    (top / "log" / "syncing").write_bytes(b"\xff" * 64 if noted else note)
     log = open_log(top / "log", limits=LARGE)
     with pytest.raises(CorruptLogError) as caught:
         log.append([b"x"])
