@@ -200,10 +200,9 @@ class Session:
             refused = self._performed(reading)
         except (ProjectionStalledError, NotQueuedError) as error:
             refused = str(error)
-        if refused and refused != self._trouble:
-            self._parts.report("log.refused", {"why": refused})
-        elif self._trouble and not refused:
-            self._parts.report("log.resumed", {})
+        if refused != self._trouble:
+            self._beaten = 0
+            self._parts.report("log.refused" if refused else "log.resumed", {"why": refused or self._trouble})
         self._trouble = refused
         self._beat(reading)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import zlib
 from typing import Final
 
 import msgspec
@@ -19,7 +20,9 @@ STALE_NS: Final = 10 * SECOND
 BEAT_EVERY_NS: Final = SECOND
 _SOCKET = "sock"
 _BEAT = "beat"
-_BEAT_ASIDE = "beat.new"
+_BEAT_BYTES: Final = 1_024
+_TROUBLE_CHARACTERS: Final = 300
+_CHECK: Final = 6
 
 
 class Beat(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,12 +74,20 @@ def probe(path: str, monotonic_ns: int, boot_id: bytes) -> Presence:
 
 
 def read_beat(path: str) -> Beat | None:
-    """The newest beat, or None when none can be read."""
-    try:
-        with open(f"{path}/{_BEAT}", "rb") as file:
-            return msgspec.msgpack.decode(file.read(4_096), type=Beat)
-    except (OSError, msgspec.DecodeError):
-        return None
+    """The newest beat, or None when none can be read. One that is being written is read again."""
+    for _ in range(50):
+        try:
+            with open(f"{path}/{_BEAT}", "rb") as file:
+                raw = file.read(_BEAT_BYTES)
+        except OSError:
+            return None
+        body = raw[_CHECK : _CHECK + int.from_bytes(raw[4:_CHECK], "big")]
+        if raw and zlib.crc32(body) == int.from_bytes(raw[:4], "big"):
+            try:
+                return msgspec.msgpack.decode(body, type=Beat)
+            except msgspec.DecodeError:
+                return None
+    return None
 
 
 class OwnerSocket:
@@ -86,7 +97,6 @@ class OwnerSocket:
         """Listens below the owner's directory at ``path``, which exists."""
         import socket
 
-        self._disk = SystemDisk()
         self._directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         with contextlib.suppress(FileNotFoundError):
             os.unlink(_SOCKET, dir_fd=self._directory)
@@ -98,6 +108,7 @@ class OwnerSocket:
         finally:
             os.umask(old)
         self._socket.listen(64)
+        self._beat = SystemDisk().open_file(_BEAT, below=self._directory, create=True)
 
     def fileno(self) -> int:
         """Readable when somebody asks."""
@@ -110,20 +121,17 @@ class OwnerSocket:
                 self._socket.accept()[0].close()
 
     def beat(self, beat: Beat) -> None:
-        """Says how it fares: one small write that a reader sees whole or not at all."""
-        data = msgspec.msgpack.encode(beat)
+        """Says how it fares: one write over the one before, so that a full disk does not silence it. A reader tells by
+        the checksum whether it saw it whole."""
+        body = msgspec.msgpack.encode(msgspec.structs.replace(beat, trouble=beat.trouble[:_TROUBLE_CHARACTERS]))
+        record = zlib.crc32(body).to_bytes(4, "big") + len(body).to_bytes(2, "big") + body
         with contextlib.suppress(OSError):
-            fd = self._disk.open_file(_BEAT_ASIDE, below=self._directory, create=True)
-            try:
-                self._disk.truncate(fd, 0)
-                self._disk.write_at(fd, data, 0)
-            finally:
-                self._disk.close(fd)
-            self._disk.rename(_BEAT_ASIDE, _BEAT, below=self._directory)
+            os.pwrite(self._beat, record.ljust(_BEAT_BYTES, b"\0"), 0)
 
     def close(self) -> None:
         """Stops listening and takes the name away."""
         self._socket.close()
+        os.close(self._beat)
         with contextlib.suppress(OSError):
             os.unlink(_SOCKET, dir_fd=self._directory)
         os.close(self._directory)

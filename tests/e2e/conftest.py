@@ -26,7 +26,7 @@ class Shop:
     def daemon(self, *arguments: str) -> subprocess.Popen[bytes]:
         """A ``nereus run`` that has the store; wait for it to say so."""
         process = self.start(*arguments)
-        self.until(lambda: self.call("status").document()["owner"] is not None or process.poll() is not None)
+        self.until(lambda: self.call("status").document().get("owner") is not None or process.poll() is not None)
         return process
 
     def start(self, *arguments: str) -> subprocess.Popen[bytes]:

@@ -57,7 +57,7 @@ class MovedClock:
     def daemon(self) -> subprocess.Popen[bytes]:
         process = self._start("run")
         self._daemons.append(process)
-        self._shop.until(lambda: self._shop.call("status").document()["owner"] is not None)
+        self._shop.until(lambda: self._shop.call("status").document().get("owner") is not None)
         return process
 
     def _start(self, *arguments: str) -> subprocess.Popen[bytes]:

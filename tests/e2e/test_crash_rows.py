@@ -201,7 +201,9 @@ def test_o10_a_dead_keeper(shop: Shop) -> None:
     assert owner.poll() is None
     # What lost its keeper went on by itself, and was not tried again.
     shop.until(lambda: lines(effects).count("end") == 1)
-    assert sorted(lines(effects)) == ["1", "1", "end"], [(a["code"], a["evidence"]["detail"]) for a in shop.show("y")["attempts"]]
+    assert sorted(lines(effects)) == ["1", "1", "end"], [
+        (a["code"], a["evidence"]["detail"]) for a in shop.show("y")["attempts"]
+    ]
     assert shop.call("uncertain").status == 30
 
 

@@ -7,6 +7,7 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from nereus_cli.clock import HostClock
@@ -87,6 +88,12 @@ def test_a_dead_owners_socket_means_nobody_and_is_replaced(place: str) -> None:
 
 
 def test_a_beat_that_cannot_be_read_is_no_beat(place: str, owner: OwnerSocket) -> None:
-    Path(place, "beat").write_bytes(b"\xc1")
-    assert ask(place) == "stale"
+    owner.beat(beat_of())
+    whole = Path(place, "beat").read_bytes()
+    for damaged in (b"", b"\xc1", whole[:20], b"\xff" + whole[1:], whole[:6] + b"\xff" + whole[7:]):
+        Path(place, "beat").write_bytes(damaged)
+        assert ask(place) == "stale"
+        assert read_beat(place) is None
+    owner.beat(msgspec.structs.replace(beat_of(), trouble="\N{SNOWMAN}" * 5_000))
+    assert ask(place) == "alive"
     assert owner.fileno() >= 0
