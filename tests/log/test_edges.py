@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -199,6 +200,28 @@ def test_of_a_batch_whose_writer_died_nothing_is_seen(top: Path, fault: Fault) -
     assert log.bounds().last == 1
     log.append([b"next"])
     assert [record.payload for record in log.read(0)] == [b"first", b"next"]
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_file_that_may_not_grow_any_further_takes_a_record_whole_or_not_at_all(top: Path, count: int) -> None:
+    """The kernel itself writes short here, at every byte of the record in turn."""
+    ledger = Ledger()
+    log = open_log(top / "log", create=True, limits=LARGE)
+    ledger.append(log, ledger.payloads(1))
+    file = top / "log" / "0000000001.seg"
+    size = file.stat().st_size
+    frames = count * (HEAD_BYTES + 67)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    for more in range(frames + 1):
+        payloads = ledger.payloads(count)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size + more, hard))
+        try:
+            ledger.append(log, payloads)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        assert (len(ledger.refused), len(ledger.uncertain)) == (min(more + 1, frames) * count, 0)
+        assert file.stat().st_size == size + (frames if more == frames else 0)
+    ledger.check(log)
 
 
 @pytest.mark.parametrize(("count", "at", "seen"), [(1, 1, True), (3, 1, False), (3, 2, True)])
