@@ -169,3 +169,16 @@ def _drain(timeline: Timeline, stored: Stored, now: int, count: int, *, again: i
             else:
                 del stored.timers[name]
     assert [name for name, timer in stored.timers.items() if timer <= now] == []
+
+
+def test_a_window_that_was_narrowed_forgets_nothing_behind_its_new_edge() -> None:
+    stored, timeline = Stored(), Timeline(2)
+    timeline.refill(NOW, stored)
+    for timer in (1, 2, 3, 4, 5, 90):
+        stored.timers[f"m{timer}"] = NOW + timer
+        timeline.learn(waiting(f"m{timer}", NOW + timer))
+    for now, wanted in ((2, ["m1", "m2"]), (3, ["m3"]), (5, ["m4", "m5"])):
+        taken = [name for _ in range(3) for name in take(timeline, stored, NOW + now) if stored.timers.pop(name)]
+        assert taken == wanted
+        timeline.refill(NOW + now, stored)
+        assert timeline.next_timer() <= min(stored.timers.values())

@@ -7,11 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nereus_cli.domain.facts import Verdict
 from nereus_cli.domain.instant import MILLISECOND, SECOND
 from nereus_cli.domain.limits import TINY
 from nereus_cli.domain.message import State
 from nereus_cli.domain.outcome import Code, Disposition
-from nereus_cli.domain.records import Admission, Cancel, Expire, Expiry, In, LateHold, Now, Outcome, Stop
+from nereus_cli.domain.records import Admission, Cancel, Expire, Expiry, Hold, In, LateHold, Now, Outcome, Release, Stop
+from nereus_cli.fold import Applied
 from nereus_cli.ports import CannotStartError
 from tests.domain.story import ENDS, NOW, Story, schedule
 from tests.engine.desk import Desk, outcome_of
@@ -67,6 +69,17 @@ def test_an_admission_that_this_owner_did_not_claim_never_starts_here() -> None:
     desk = desk_with(0)
     desk.append([desk.story.admission("a")])
     assert (desk.started, desk.engine.running) == ([], 0)
+
+
+def test_a_verdict_other_than_admitted_never_starts_anything_whatever_stands_beside_it() -> None:
+    """I3."""
+    for verdict in (Verdict.STALE, Verdict.VOID, Verdict.TAKEN, None):
+        desk = desk_with(0)
+        [admission] = desk.turn()
+        desk.story.do(admission)
+        change = msgspec.structs.replace(desk.story.applied[-1].change, verdict=verdict)
+        todo = desk.engine.observe([Applied(3, desk.story.applied[-1].record, change)])
+        assert (todo.starts, desk.engine.running, desk.engine.idle) == ((), 0, True)
 
 
 def test_nothing_is_admitted_before_its_instant_has_surely_come() -> None:
@@ -155,6 +168,21 @@ def test_what_is_held_expires_from_its_timer() -> None:
     desk.story.now += SECOND
     desk.round()
     assert desk.story.message("a").state is State.EXPIRED
+
+
+def test_entries_left_over_from_what_has_ended_decide_nothing() -> None:
+    desk = desk_with(1, expiry=Expiry(after_ns=5 * SECOND))
+    assert desk.turn() == []
+    start = len(desk.story.records)
+    desk.story.say(Hold("a"))
+    desk.story.say(Release("a"))
+    desk.observe(start)
+    desk.story.now += SECOND
+    desk.round()
+    desk.finish()
+    desk.round()
+    desk.story.now += 5 * SECOND
+    assert [desk.turn() for _ in range(4)] == [[]] * 4
 
 
 def test_while_the_clock_is_gated_or_no_more_is_admitted_outcomes_are_still_written() -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from nereus_cli.domain.instant import SECOND
 from nereus_cli.domain.message import TERMINAL, Message, State
+from nereus_cli.domain.records import Cancel
 from nereus_cli.ports import Batch, Selection, Views
 from tests.conformance.facts.views import ADAPTERS, adapters
 from tests.domain.story import NOW, Story, schedule
@@ -136,3 +137,15 @@ def test_any_number_of_ids_can_be_asked_for_at_once(count: int) -> None:
         for views in found.values():
             asked = [f"x{number}" for number in range(count - 1)] + ["a"]
             assert set(views.messages(asked)) == {"a"}
+
+
+def test_what_the_tail_has_settled_does_not_hide_what_is_due_below_it() -> None:
+    story = Story()
+    for name in "abc":
+        story.say(schedule(name))
+    for name in "ab":
+        story.say(Cancel(name))
+    with adapters(story.records, 3) as found:
+        for views in found.values():
+            assert [name for _, name in views.due(NOW + 60 * SECOND, 1)] == ["c"]
+            assert [message.message_id for message in views.select(Selection(limit=1))] == ["c"]
