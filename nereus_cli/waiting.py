@@ -23,6 +23,8 @@ class Waiter:
 
     def __init__(self) -> None:
         """Takes over the stop signals; the main thread makes it."""
+        self._closing = threading.RLock()
+        self._closed = False
         self._bell, self._rope = os.pipe()
         os.set_blocking(self._bell, False)
         os.set_blocking(self._rope, False)
@@ -33,13 +35,17 @@ class Waiter:
         """Gives the signals back."""
         for number, handler in self._before.items():
             signal.signal(number, handler)
-        os.close(self._bell)
-        os.close(self._rope)
+        with self._closing:
+            self._closed = True
+            os.close(self._bell)
+            os.close(self._rope)
 
     def ring(self) -> None:
-        """Ends the present or the next wait."""
-        with contextlib.suppress(BlockingIOError, OSError):
-            os.write(self._rope, b"!")
+        """Ends the present or the next wait; nothing once this is closed. A descriptor that was closed may be another
+        file's by now, even that of the log's mark, so ringing and closing exclude each other."""
+        with self._closing, contextlib.suppress(BlockingIOError, OSError):
+            if not self._closed:
+                os.write(self._rope, b"!")
 
     def wait(self, nanoseconds: int, readable: Sequence[int], writable: Sequence[int]) -> None:
         """Returns when the time is up, a descriptor is ready or somebody rings."""
