@@ -107,6 +107,7 @@ class OwnerSocket:
             self._socket.bind(_address(self._directory) if os.path.isdir("/proc/self/fd") else f"{path}/{_SOCKET}")
         finally:
             os.umask(old)
+        self._inode = os.stat(_SOCKET, dir_fd=self._directory).st_ino
         self._socket.listen(64)
         self._beat = SystemDisk().open_file(_BEAT, below=self._directory, create=True)
 
@@ -129,9 +130,10 @@ class OwnerSocket:
             os.pwrite(self._beat, record.ljust(_BEAT_BYTES, b"\0"), 0)
 
     def close(self) -> None:
-        """Stops listening and takes the name away."""
+        """Stops listening and takes the name away, unless it is another owner's by now: where locks lie, there are two."""
+        with contextlib.suppress(OSError):
+            if os.stat(_SOCKET, dir_fd=self._directory).st_ino == self._inode:
+                os.unlink(_SOCKET, dir_fd=self._directory)
         self._socket.close()
         os.close(self._beat)
-        with contextlib.suppress(OSError):
-            os.unlink(_SOCKET, dir_fd=self._directory)
         os.close(self._directory)

@@ -97,3 +97,14 @@ def test_a_beat_that_cannot_be_read_is_no_beat(place: str, owner: OwnerSocket) -
     owner.beat(msgspec.structs.replace(beat_of(), trouble="\N{SNOWMAN}" * 5_000))
     assert ask(place) == "alive"
     assert owner.fileno() >= 0
+
+
+def test_an_owner_that_goes_leaves_the_socket_of_its_successor(place: str) -> None:
+    """Where a lock was granted twice, the one that gives up must not make the other invisible."""
+    first, second = OwnerSocket(place), OwnerSocket(place)
+    second.beat(beat_of())
+    first.close()
+    assert ask(place) == "alive"
+    second.close()
+    assert ask(place) == "none"
+    assert not os.path.lexists(f"{place}/sock")
