@@ -130,7 +130,7 @@ class OwnerSocket:
             os.pwrite(self._beat, record.ljust(_BEAT_BYTES, b"\0"), 0)
 
     def close(self) -> None:
-        """Stops listening and takes the name away, unless it is another owner's by now: where locks lie, there are two."""
+        """Stops listening and takes the name away, unless another owner has it by now, as may be where locks lie."""
         with contextlib.suppress(OSError):
             if os.stat(_SOCKET, dir_fd=self._directory).st_ino == self._inode:
                 os.unlink(_SOCKET, dir_fd=self._directory)
