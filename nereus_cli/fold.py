@@ -7,6 +7,7 @@ is kept in a batch on top of the source: the owner writes it to the projection, 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
 import msgspec
 
@@ -17,6 +18,8 @@ from nereus_cli.domain.limits import Limits
 from nereus_cli.domain.message import Message
 from nereus_cli.domain.records import Command, Record
 from nereus_cli.ports import Batch, FactsSource, LogRecord
+
+_RUN_BYTES: Final = 8 << 20
 
 
 class Applied(msgspec.Struct, frozen=True):
@@ -115,13 +118,15 @@ def named_message(item: Record | None) -> str:
 
 
 def batches(records: Iterator[LogRecord], size: int) -> Iterator[list[LogRecord]]:
-    """Runs of at most ``size`` records."""
+    """Runs of at most ``size`` records, and of little more than eight megabytes: memory is bounded by the run (I16)."""
     batch: list[LogRecord] = []
+    held = 0
     for record in records:
         batch.append(record)
-        if len(batch) >= size:
+        held += len(record.payload)
+        if len(batch) >= size or held >= _RUN_BYTES:
             yield batch
-            batch = []
+            batch, held = [], 0
     if batch:
         yield batch
 

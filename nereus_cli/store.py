@@ -24,11 +24,12 @@ from nereus_cli.answers import Answer, conflict, differing
 from nereus_cli.clock import HostClock
 from nereus_cli.codec import UndecodableError, decode_command
 from nereus_cli.disk import SystemDisk
+from nereus_cli.domain.facts import Descriptor
 from nereus_cli.domain.limits import PRODUCTION, Limits
 from nereus_cli.domain.message import Message
 from nereus_cli.domain.outcome import Reason
 from nereus_cli.domain.records import Command
-from nereus_cli.fold import Applied, Fold, Nothing, batches
+from nereus_cli.fold import Applied, Fold, Nothing, batches, named_message
 from nereus_cli.log.files import FileLog
 from nereus_cli.ports import Appended, CorruptLogError, Views
 from nereus_cli.prepare.wishes import Prepared
@@ -120,7 +121,7 @@ class Store:
         from nereus_cli.projection.overlay import Overlay
 
         base, fold = self._folded(through)
-        return Overlay(base, fold.batch)
+        return Overlay(base, fold.batch, self._descriptor_at)
 
     def _view_again(self, through: int) -> Views:
         """As ``view``, going on from the last time while that fits in memory: a batch asks behind each of its parts,
@@ -132,9 +133,9 @@ class Store:
             done = base.head().applied if base else 0
             if fold.head.applied <= through <= done + self.limits.fold_records_max:
                 self._fold(fold, through)
-                return Overlay(base, fold.batch)
+                return Overlay(base, fold.batch, self._descriptor_at)
         self._kept = base, fold = self._folded(through)
-        return Overlay(base, fold.batch)
+        return Overlay(base, fold.batch, self._descriptor_at)
 
     def _folded(self, through: int | None) -> tuple[SqliteProjection | None, Fold]:
         base = self._reader()
@@ -180,6 +181,12 @@ class Store:
         if fold.head.applied < through:
             for batch in batches(self.log.read(fold.head.applied, through=through), self.limits.apply_batch_max):
                 fold.apply(batch)
+                # Contents stay in the log: a reader fetches the few it shows.
+                fold.batch.descriptors.clear()
+
+    def _descriptor_at(self, position: int) -> Descriptor | None:
+        command = self.command_at(position)
+        return None if command is None else Descriptor(position, named_message(command), command)
 
     def _reader(self) -> SqliteProjection | None:
         path = f"{self.path}/projection/state.db"

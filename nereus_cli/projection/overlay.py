@@ -5,7 +5,7 @@ Nothing is locked and nothing is written: applying is not owning.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from heapq import merge
 
 from nereus_cli.domain.facts import Descriptor, Head, History, Result
@@ -15,10 +15,14 @@ from nereus_cli.projection import rows
 
 
 class Overlay:
-    """``batch`` on top of ``base`` (None: the very beginning). Both must belong to one prefix of the log."""
+    """``batch`` on top of ``base`` (None: the very beginning). Both must belong to one prefix of the log. ``fetch``
+    gives the descriptors that the batch does not hold: contents can be large, and a reader wants few of them."""
 
-    def __init__(self, base: Views | None, batch: Batch) -> None:
-        """Looks; never changes either."""
+    def __init__(
+        self, base: Views | None, batch: Batch, fetch: Callable[[int], Descriptor | None] | None = None
+    ) -> None:
+        """Looks; never changes any of them."""
+        self._fetch = fetch
         self._base = base
         self._batch = batch
 
@@ -49,10 +53,10 @@ class Overlay:
 
     def descriptor(self, position: int) -> Descriptor | None:
         """What the record at that position said to deliver."""
-        mine = self._batch.descriptors.get(position)
-        if mine is not None or self._base is None:
-            return mine
-        return self._base.descriptor(position)
+        found = self._batch.descriptors.get(position)
+        if found is None and self._base is not None:
+            found = self._base.descriptor(position)
+        return found if found is not None or self._fetch is None else self._fetch(position)
 
     def select(self, selection: Selection) -> Iterator[Message]:
         """The chosen messages, in the order of (deliver_at, message_id)."""
