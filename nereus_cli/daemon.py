@@ -87,29 +87,41 @@ def run_owner(store: Store, *, concurrency: int, grace_ns: int, until_idle: bool
 
 
 def _own(store: Store, orders: Orders, report: Report) -> int:
-    """One epoch after the other, should the log ever leave this process in doubt about one of its own records. When
-    the log shows another owner this process ends: the locks should have prevented that, the chain makes it harmless."""
     projection = store.open_projection()
     waiter = Waiter()
     bell = LogBell(store.another_log(), waiter.ring)
     destination, door = store.destination(), OwnerSocket(f"{store.path}/owner")
     try:
-        parts = Parts(store, projection, destination, waiter, door, report)
-        while True:
-            try:
-                return Session(parts, orders).run()
-            except EnqueueUncertainError as error:
-                report("owner.uncertain", {"why": str(error)})
-                waiter.wait(_POLL_NS, (), ())
-            except FencedError as error:
-                report("owner.lost", {"why": str(error)})
-                raise BusyError(f"another owner took over: {error}") from error
+        return _sessions(Parts(store, projection, destination, waiter, door, report), orders)
     finally:
         bell.close()
         door.close()
         destination.close()
         waiter.close()
         projection.close()
+
+
+def _sessions(parts: Parts, orders: Orders) -> int:
+    """One epoch after the other, should the log ever leave this process in doubt about one of its own records. When
+    the log shows another owner this process ends: the locks should have prevented that, the chain makes it harmless."""
+    again = False
+    while True:
+        try:
+            return Session(parts, orders).run()
+        except EnqueueUncertainError as error:
+            parts.report("owner.uncertain", {"why": str(error)})
+            again = True
+        except (NotQueuedError, ProjectionStalledError) as error:
+            if not again:
+                raise
+            parts.report("log.refused", {"why": str(error)})
+        except FencedError as error:
+            parts.report("owner.lost", {"why": str(error)})
+            raise BusyError(f"another owner took over: {error}") from error
+        parts.waiter.wait(_POLL_NS, (), ())
+        if parts.waiter.stops:
+            parts.report("owner.stopped", {})
+            return 0
 
 
 class Session:

@@ -159,6 +159,28 @@ def test_a_frozen_holder_of_a_lock_is_named_and_the_answer_is_true(
         assert store.log.bounds().last == (3 if queued else 2)
 
 
+def test_an_owner_in_doubt_about_its_own_records_begins_a_new_epoch(shop: Shop) -> None:
+    """Nobody may know whether an admission is in the log: the next epoch reads what is, and closes what never began."""
+    effects, lock = shop.place / "effects", shop.store / "log" / "locks" / "sync"
+    shop.call("init")
+    owner = shop.daemon()
+    assert shop.schedule("x", "--", "sh", "-c", f"echo x >> {effects}", after="1500ms").status == 0
+    with subprocess.Popen([sys.executable, "-c", HOLD, str(lock)], stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"held\n"
+        shop.until(lambda: "owner.uncertain" in log_of(shop), seconds=30)
+        assert not effects.exists()
+        holder.kill()
+    shop.until(effects.exists, seconds=30)
+    assert shop.call("wait", "x", "--timeout", "20s").status == 0
+    assert effects.read_text("ascii") == "x\n"
+    assert owner.poll() is None
+
+
+def log_of(shop: Shop) -> str:
+    return shop.log.read_text("utf-8")
+
+
 def test_what_could_not_be_written_is_never_delivered_early(tmp_path: Path) -> None:
     """A failing save must not turn "later" into "now"."""
     tmp_path.chmod(0o700)
