@@ -19,6 +19,8 @@ FORMAT: Final = 1
 DESCRIPTION: Final = "store.json"
 FOLDERS: Final = ("log", "projection", "owner", "keeper", "attempts")
 _SCHEMA: Final = "nereus.store/1"
+# SQLite opens names of at most 512 bytes, and the projection's come to the store's and some thirty more.
+_PATH_BYTES_MAX: Final = 480
 
 
 class _Description(msgspec.Struct, frozen=True):
@@ -34,6 +36,8 @@ def is_store(path: str) -> bool:
 def make_directory(path: str) -> Sequence[str]:
     """Makes the store's directory with mode 0700 whatever the umask. Returns the directories in which a name was
     made, for ``furnish`` to sync. What was there before keeps its mode: whether to trust it is judged elsewhere."""
+    if len(os.fsencode(path)) > _PATH_BYTES_MAX:
+        raise OSError(errno.ENAMETOOLONG, f"a store's path has at most {_PATH_BYTES_MAX} bytes", path)
     changed = _missing_below(path)
     for directory in reversed(changed):
         with contextlib.suppress(FileExistsError):

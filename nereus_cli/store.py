@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Self
 
 import msgspec
@@ -31,7 +32,7 @@ from nereus_cli.domain.outcome import Reason
 from nereus_cli.domain.records import Command
 from nereus_cli.fold import Applied, Fold, Nothing, batches, named_message
 from nereus_cli.log.files import FileLog
-from nereus_cli.ports import Appended, CorruptLogError, Views
+from nereus_cli.ports import Appended, CorruptLogError, ProjectionStalledError, Views
 from nereus_cli.prepare.wishes import Prepared
 from nereus_cli.presence import Presence, probe
 
@@ -189,18 +190,9 @@ class Store:
         return None if command is None else Descriptor(position, named_message(command), command)
 
     def _reader(self) -> SqliteProjection | None:
-        path = f"{self.path}/projection/state.db"
-        if not os.path.exists(path):
-            return None
-        from pathlib import Path
-
-        from nereus_cli.projection.sqlite import ProjectionError, SqliteProjection
-
-        try:
-            reader = SqliteProjection(Path(path), self.log.store_id, write=False)
-        except ProjectionError:
-            return None
-        self._readers.append(reader)
+        reader = _rows_of(self.path, self.log.store_id)
+        if reader is not None:
+            self._readers.append(reader)
         return reader
 
     def _catch_up(self) -> bool:
@@ -258,7 +250,7 @@ class Store:
 
     def another_log(self) -> FileLog:
         """The same log once more, for a thread of its own."""
-        return FileLog(f"{self.path}/log", disk=SystemDisk(), clock=self.clock, limits=self.limits)
+        return _log_of(self.path, self.clock, self.limits, create=False)
 
     def owner_lease(self) -> FileLease:
         """The lock of the one owner."""
@@ -292,15 +284,16 @@ def open_store(path: str, *, create: bool = False, limits: Limits = PRODUCTION) 
 
     Raises NoStoreError, trust.UnsafeError, trust.ForeignError, NewerFormatError, CorruptLogError, OSError."""
     path = os.path.abspath(path)
-    disk = SystemDisk()
     new = create and not founding.is_store(path)
+    if new:
+        trust.judge_place(path)
     changed = founding.make_directory(path) if new else ()
     if not os.path.isdir(path):
         msg = f"there is no store at {path}"
         raise NoStoreError(msg)
     trust.judge(path)
     if new:
-        founding.furnish(path, disk, changed)
+        founding.furnish(path, SystemDisk(), changed)
     if not founding.is_store(path):
         msg = f"{path} is not a store: it has no {founding.DESCRIPTION}"
         raise NoStoreError(msg)
@@ -310,8 +303,39 @@ def open_store(path: str, *, create: bool = False, limits: Limits = PRODUCTION) 
         msg = f"the store {path} has lost its log"
         raise CorruptLogError(msg, file=f"{path}/log", position=1)
     clock = HostClock()
-    log = FileLog(f"{path}/log", disk=disk, clock=clock, limits=limits, create=create)
+    # Rows were folded from a log: one that has lost its segments since then must not begin anew.
+    log = _log_of(path, clock, limits, create=create and not os.path.lexists(f"{path}/projection/state.db"))
     return Store(path, log, clock, limits)
+
+
+def _log_of(path: str, clock: HostClock, limits: Limits, *, create: bool) -> FileLog:
+    applied = partial(_applied, path)
+    return FileLog(f"{path}/log", disk=SystemDisk(), clock=clock, limits=limits, create=create, applied=applied)
+
+
+def _applied(path: str, store_id: bytes) -> int:
+    """How far the stored rows have applied the log of this store; 0 where there are none that can be used."""
+    rows = _rows_of(path, store_id)
+    if rows is None:
+        return 0
+    try:
+        return rows.head().applied
+    finally:
+        rows.close()
+
+
+def _rows_of(path: str, store_id: bytes) -> SqliteProjection | None:
+    file = f"{path}/projection/state.db"
+    if not os.path.exists(file):
+        return None
+    from pathlib import Path
+
+    from nereus_cli.projection.sqlite import ProjectionError, SqliteProjection
+
+    try:
+        return SqliteProjection(Path(file), store_id, write=False)
+    except (ProjectionError, ProjectionStalledError):
+        return None
 
 
 def message_of(view: Views, message_id: str) -> Message | None:

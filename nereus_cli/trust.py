@@ -40,6 +40,17 @@ def judge(path: str) -> Permission:
     return permission(mode)
 
 
+def judge_place(path: str) -> None:
+    """As ``judge`` for what is above a store that is yet to be made, so that a refusal leaves nothing behind."""
+    if os.path.lexists(path):
+        return
+    above = os.path.dirname(path)
+    while not os.path.lexists(above):
+        above = os.path.dirname(above)
+    if os.path.isdir(above):
+        _judge_ancestors(os.path.join(os.path.realpath(above), os.path.basename(path)), os.geteuid())
+
+
 def permission(mode: int) -> Permission:
     """What allows its owner to use a store of that mode, recorded with every command."""
     return Permission("store-owner", os.geteuid(), sudo_uid=_sudo_uid(), store_mode=mode)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from nereus_cli.domain.limits import Limits
@@ -46,7 +46,9 @@ _WAIT_S = 5.0
 class FileLog:
     """A ``CommandLog``; the docstrings there are the contract.
 
-    ``append_wait_s`` and ``sync_wait_s`` are how long it waits for each lock; ``watch=False`` makes ``wait`` poll."""
+    ``append_wait_s`` and ``sync_wait_s`` are how long it waits for each lock; ``watch=False`` makes ``wait`` poll.
+    ``applied`` tells how far the rows of the store with this id were folded: a log that ends before it lost its tail.
+    It is asked only where the mark cannot be believed."""
 
     durability = Durability.LOCAL_FSYNC
 
@@ -61,12 +63,13 @@ class FileLog:
         sync_wait_s: float = _WAIT_S,
         create: bool = False,
         watch: bool = True,
+        applied: Callable[[bytes], int] = lambda _: 0,
     ) -> None:
         path = os.fsdecode(directory)
         self._pid = os.getpid()
         self._turn = threading.RLock()
         room = room_of(disk, path, create=create)
-        self._handle = Handle(room, clock, limits, append_wait_s, sync_wait_s)
+        self._handle = Handle(room, clock, limits, append_wait_s, sync_wait_s, applied)
         try:
             if create and not room.ordinals():
                 with Guard(patient=True) as guard:

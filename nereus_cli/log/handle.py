@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Callable
 
 from nereus_cli.domain.limits import Limits
 from nereus_cli.log.frame import Stamp
@@ -16,14 +17,24 @@ from nereus_cli.ports import Clock, TornTail
 
 class Handle:
     """Shared by the parts of one FileLog; not for several threads at once. ``touched``: bytes of the append that
-    is under way may be in the log. ``torn``: the tails this handle has cut."""
+    is under way may be in the log. ``torn``: the tails this handle has cut. ``applied``: given the store's id, the
+    last position of which something beside the log proves that it was durable."""
 
-    def __init__(self, room: Room, clock: Clock, limits: Limits, append_wait_s: float, sync_wait_s: float) -> None:
+    def __init__(
+        self,
+        room: Room,
+        clock: Clock,
+        limits: Limits,
+        append_wait_s: float,
+        sync_wait_s: float,
+        applied: Callable[[bytes], int],
+    ) -> None:
         self.room = room
         self.clock = clock
         self.limits = limits
         self.append_wait_s = append_wait_s
         self.sync_wait_s = sync_wait_s
+        self.applied = applied
         self.boot_id = clock.read().boot_id
         self.tail = Tail(room, write=True)
         self.reader = Reader(room)

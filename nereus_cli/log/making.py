@@ -14,7 +14,7 @@ from nereus_cli.log.handle import Handle
 from nereus_cli.log.mark import Mark
 from nereus_cli.log.room import Room, make_directory
 from nereus_cli.log.segment import HEADER_BYTES, Header, Why
-from nereus_cli.ports import Disk
+from nereus_cli.ports import CorruptLogError, Disk
 
 _UNFINISHED = "new-"
 _TORN = "torn-"
@@ -51,9 +51,15 @@ def make_segment(handle: Handle, header: Header, carried: bytes = b"", chain: in
 
 
 def make_first_segment(handle: Handle) -> None:
-    """A store begins: its id and its secret salt are chosen here, once. Nothing happens when a segment exists."""
-    if handle.room.ordinals():
+    """A store begins: its id and its secret salt are chosen here, once. Nothing happens when a segment exists.
+
+    Raises CorruptLogError when there was one: the first mark comes after the first segment."""
+    room = handle.room
+    if room.ordinals():
         return
+    mark = room.mark()
+    if mark is not None:
+        raise CorruptLogError(f"the log has lost its segments, {mark.durable} records", file=room.path, position=1)
     header = Header(
         why=Why.FIRST,
         ordinal=1,

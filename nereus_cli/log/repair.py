@@ -69,8 +69,7 @@ def adopt(handle: Handle) -> None:
     clean = tail.advance()
     if not clean and not tail.sealed:
         _refuse_corruption(handle, tail.rest(), tail.place, tail.proven, tail.end)
-    if tail.proven > tail.last:
-        raise tail.damage(f"ends before position {tail.proven}, which was durable", tail.last + 1)
+    refuse_loss(handle, tail)
     sync_names(handle, tail.name)
     note = handle.own_note()
     if note is not None:
@@ -148,10 +147,32 @@ def enter_newest(handle: Handle, tail: Tail) -> None:
     header = handle.room.newest_header()
     tail.leave()
     tail.enter(_mark_at_base(handle, header))
+    tail.proven = max(tail.proven, handle.applied(header.store_id))
     before = handle.room.mark()
-    if before is not None and (before.ordinal, before.inode) == (tail.ordinal, tail.inode):
-        # Also a mark of an earlier boot was true when it was written.
+    if before is not None and (before.ordinal > tail.ordinal or _is_in(tail, before)):
+        # Also a mark of an earlier boot was true when it was written, and one of a segment that is gone still proves
+        # what stood in it: segments are durable before any mark speaks of them.
         tail.proven = max(tail.proven, before.durable)
+
+
+def refuse_loss(handle: Handle, tail: Tail) -> None:
+    """Raises CorruptLogError when the log ends, readable, before a position that is proven to have been durable."""
+    if tail.proven > tail.last:
+        what = f"ends before position {tail.proven}, which was durable{_if_copied(handle, tail)}"
+        raise tail.damage(what, tail.last + 1)
+
+
+def _is_in(tail: Tail, mark: Mark) -> bool:
+    return (mark.ordinal, mark.inode) == (tail.ordinal, tail.inode)
+
+
+def _if_copied(handle: Handle, tail: Tail) -> str:
+    """What leads beside a log may only be younger than it: files are copied one after the other."""
+    before = handle.room.mark()
+    younger = ["projection"] if handle.applied(tail.header().store_id) > tail.last else []
+    if before is not None and before.ordinal > tail.ordinal:
+        younger.append("log/mark")
+    return f"; if this store is a copy, delete the copy's {' and '.join(younger)}" if younger else ""
 
 
 def _sync_noted(handle: Handle, first: int, last: int) -> None:
@@ -235,4 +256,5 @@ def _refuse_corruption(handle: Handle, rest: bytes, place: Place, proven: int, o
         found = frame.find(rest, found.end, tail.seed)
     if proven >= place.position:
         what = f"position {place.position} cannot be read, although position {proven} was durable"
+        what += _if_copied(handle, tail)
         raise tail.damage(what, place.position, offset)

@@ -42,10 +42,8 @@ def _proven(handle: Handle) -> Mark:
     try:
         repair.enter_newest(handle, tail)
         tail.advance()
-        through = tail.proven
-        if through > tail.last:
-            raise tail.damage(f"ends before position {through}, which was durable", tail.last + 1)
-        return repair.mark_below(handle, tail, through + 1)
+        repair.refuse_loss(handle, tail)
+        return repair.mark_below(handle, tail, tail.proven + 1)
     finally:
         tail.leave()
 

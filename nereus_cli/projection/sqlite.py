@@ -20,6 +20,8 @@ from nereus_cli.projection import rows
 
 _CHUNK = 500
 _BUSY_MS = 5_000
+_PASSING = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_NOMEM})
+_PRIMARY_CODE = 0xFF
 T = TypeVar("T")
 
 
@@ -35,7 +37,8 @@ class SqliteProjection:
     """Rows of one store. Writers hold the projection lock; any number of readers look at one snapshot each."""
 
     def __init__(self, path: Path, store_id: bytes, *, write: bool) -> None:
-        """Opens, or with ``write`` creates, the file. Raises ProjectionError when it must be rebuilt."""
+        """Opens, or with ``write`` creates, the file. Raises ProjectionError when it must be rebuilt,
+        ProjectionStalledError when only the moment is bad: then it is as good as it was."""
         mode = "rwc" if write else "ro"
         uri = f"{path.absolute().as_uri()}?mode={mode}"
         try:
@@ -48,6 +51,8 @@ class SqliteProjection:
         except (sqlite3.DatabaseError, msgspec.DecodeError) as error:
             self._db.close()
             msg = f"the projection cannot be read: {error}"
+            if getattr(error, "sqlite_errorcode", 0) & _PRIMARY_CODE in _PASSING:
+                raise ProjectionStalledError(msg) from error
             raise ProjectionError(msg) from error
         except ProjectionError:
             self._db.close()

@@ -104,13 +104,28 @@ def test_o4_a_projection_ahead_of_the_log(shop: Shop) -> None:
     assert shop.run("--once") == 0
     shutil.rmtree(shop.store / "log")
     shutil.copytree(log, shop.store / "log")
-    for verb in (("list",), ("run", "--once"), ("verify",), ("status",)):
+    schedule = ("schedule", "--id", "c", "--in", "0s", "--", "true")
+    for verb in (("list",), ("run", "--once"), ("verify",), ("status",), schedule, ("cancel", "a"), schedule):
         called = shop.call(*verb)
         assert called.status == 65, (verb, called)
         assert "projection" in called.out + called.err
     without_projection(shop)
     assert shop.call("list").status == 0
     assert lines(effects) == ["1"]
+
+
+def test_o4_a_log_that_lost_its_segments_does_not_begin_anew(shop: Shop) -> None:
+    shop.schedule("a", "--", "true")
+    assert shop.run("--once") == 0
+    for file in (shop.store / "log").iterdir():
+        if file.is_file():
+            file.unlink()
+    for kept in (True, False):
+        if not kept:
+            shutil.rmtree(shop.store / "log" / "mark")
+        for verb in (("schedule", "--id", "b", "--in", "0s", "--", "true"), ("list",), ("init",), ("run", "--once")):
+            assert shop.call(*verb).status == 65, verb
+    assert not list((shop.store / "log").glob("*.seg"))
 
 
 def test_o5_a_projection_that_cannot_be_read(shop: Shop) -> None:

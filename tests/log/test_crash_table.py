@@ -252,3 +252,18 @@ def test_c18_a_failed_sync_that_could_not_be_repaired(world: World) -> None:
     world.found()
     assert world.payloads()[3] == world.ledger.uncertain[0]
     assert b"refused" not in world.payloads()
+
+
+@pytest.mark.parametrize("left", [[FIRST], []], ids=["the newest is missing", "all are missing"])
+@pytest.mark.parametrize("boot", [1, 2])
+def test_c19_a_mark_of_a_segment_that_is_gone(world: World, boot: int, left: list[str]) -> None:
+    world.append(4, 4_000)
+    assert world.files() == [FIRST, SECOND]
+    for name in {FIRST, SECOND}.difference(left):
+        (world.path / name).unlink()
+    mark = (world.path / "mark" / "durable").read_bytes()
+    for _ in range(2):
+        with pytest.raises(CorruptLogError):
+            open_log(world.path, boot=boot, create=True).append([b"x"])
+    assert world.files() == left
+    assert (world.path / "mark" / "durable").read_bytes() == mark

@@ -9,10 +9,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from nereus_cli.disk import SystemDisk
 from nereus_cli.log import mark as marks
+from nereus_cli.log.files import FileLog
 from nereus_cli.log.mark import Note
-from nereus_cli.ports import OwnerHead
-from tests.log.world import LARGE, SMALL, Ledger, fast_directory, open_log
+from nereus_cli.ports import CorruptLogError, OwnerHead
+from tests.log.world import LARGE, SMALL, Ledger, SetClock, fast_directory, open_log
 
 
 @pytest.fixture
@@ -161,3 +163,34 @@ def test_leftovers_of_makers_are_swept_by_the_next_one(top: Path) -> None:
     ledger.check(log)
     assert not log.verify().findings
     assert msgspec.json.encode(log.verify())
+
+
+@pytest.mark.parametrize("torn", [0, 1, 40])
+def test_a_log_that_ends_before_what_was_folded_is_not_written_again(top: Path, torn: int) -> None:
+    """Rows beside the log prove what was durable in it where the mark cannot: here in a copy cut short."""
+    ledger = Ledger()
+    log = open_log(top / "log", create=True, limits=LARGE)
+    ledger.append(log, ledger.payloads(2))
+    size = (top / "log" / "0000000001.seg").stat().st_size
+    ledger.append(log, ledger.payloads(1))
+    store_id = log.store_id
+    log.close()
+    copy(top / "log")
+    with (top / "log" / "0000000001.seg").open("r+b") as file:
+        file.truncate(size + torn)
+
+    def opened(applied: int) -> FileLog:
+        def folded(asked: bytes) -> int:
+            assert asked == store_id
+            return applied
+
+        clock = SetClock()
+        return FileLog(str(top / "log"), disk=SystemDisk(), clock=clock, limits=LARGE, create=True, applied=folded)
+
+    for _ in range(2):
+        with pytest.raises(CorruptLogError, match="the copy's projection"):
+            opened(3).append([b"x"])
+    with pytest.raises(CorruptLogError, match="the copy's projection"):
+        opened(3).bounds()
+    assert (top / "log" / "0000000001.seg").stat().st_size == size + torn
+    assert opened(2).append([b"x"])[0].position == 3

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import multiprocessing
 import os
 import stat
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -41,6 +43,18 @@ def test_reading_never_creates(tmp_path: Path) -> None:
     with pytest.raises(NoStoreError):
         open_store(str(tmp_path / "empty"))
     assert list((tmp_path / "empty").iterdir()) == []
+
+
+def test_a_path_too_long_for_the_projection_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+    room = 480 - len(os.fsencode(tmp_path)) - len("//store")
+    longest = tmp_path / ("a" * (room // 2)) / ("b" * (room - room // 2 - 1)) / "store"
+    assert len(os.fsencode(longest)) == 480
+    with open_store(str(longest), create=True) as store, closing(store.open_projection()) as projection:
+        assert projection.head().applied == 0
+    with pytest.raises(OSError, match="at most 480 bytes") as caught:
+        open_store(str(longest.with_name("stores")), create=True)
+    assert caught.value.errno == errno.ENAMETOOLONG
+    assert [entry.name for entry in longest.parent.iterdir()] == ["store"]
 
 
 def test_a_directory_in_other_use_is_left_alone(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from nereus_cli.store import open_store
 from nereus_cli.trust import ForeignError, UnsafeError, judge
 
 
@@ -50,6 +51,15 @@ def test_an_ancestor_is_judged_where_a_link_really_leads(store: Path, tmp_path: 
     link.symlink_to(store)
     with pytest.raises(UnsafeError, match="above"):
         judge(str(link))
+
+
+def test_a_store_that_would_not_be_trusted_is_not_begun(store: Path) -> None:
+    store.rmdir()
+    store.parent.chmod(0o777)
+    for path in (store, store / "deeper" / "store"):
+        with pytest.raises(UnsafeError, match="above"):
+            open_store(str(path), create=True)
+    assert list(store.parent.iterdir()) == []
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")

@@ -144,6 +144,21 @@ def test_a_commit_that_the_system_refuses_leaves_no_transaction_behind(stored: S
     assert stored.head().applied == 4
 
 
+@pytest.mark.parametrize("write", [True, False])
+def test_a_file_that_cannot_be_had_now_is_not_one_to_rebuild(
+    stored: SqliteProjection, path: Path, monkeypatch: pytest.MonkeyPatch, write: bool
+) -> None:
+    stored.close()
+    monkeypatch.setattr("nereus_cli.projection.sqlite._BUSY_MS", 1)
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("PRAGMA locking_mode = EXCLUSIVE")
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(ProjectionStalledError, match="locked"):
+            opened(path, write=write)
+        other.execute("ROLLBACK")
+    opened(path, write=write)
+
+
 def test_a_reader_sees_one_moment(stored: SqliteProjection, path: Path) -> None:
     with closing(SqliteProjection(path, STORE, write=False)) as reader:
         before = reader.digest()
