@@ -289,7 +289,8 @@ def open_store(path: str, *, create: bool = False, limits: Limits = PRODUCTION) 
         trust.judge_place(path)
     changed = founding.make_directory(path) if new else ()
     if not os.path.isdir(path):
-        msg = f"there is no store at {path}"
+        there = os.path.lexists(path)
+        msg = f"{path} is not a directory" if there else f"there is no store at {path}: nereus init makes one"
         raise NoStoreError(msg)
     trust.judge(path)
     if new:

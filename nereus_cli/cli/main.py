@@ -40,6 +40,10 @@ def _run(words: Sequence[str], umask: int) -> int:
 
     call: Call | None = None
     try:
+        if wants_json(words):
+            # Loaded before anything can go wrong: where no file can be opened any more, it is too late.
+            import nereus_cli.render.machine  # noqa: F401 -- as above
+
         call = _parsed(words, umask)
         return _handler(call)(call)
     except Help as text:
@@ -95,12 +99,12 @@ def _help(text: str) -> int:
 
 def _failed(failure: Failure, words: Sequence[str]) -> int:
     """One line for people, or one document for machines; and the status."""
-    from nereus_cli.render.machine import error_document
-
     if failure.status == BUG:
         failure.message += " (NEREUS_DEBUG=1 shows where)"
     try:
         if wants_json(words):
+            from nereus_cli.render.machine import error_document
+
             output.document(error_document(failure.code, failure.message, failure.status, failure.details))
         else:
             output.note(failure.message)

@@ -135,7 +135,8 @@ def _finding(one: Finding) -> Document:
 
 
 def _sheet(document: Document) -> list[str]:
-    read = f"{document['records']} records in {document['segments']} segments"
+    segments = document["segments"]
+    read = f"{document['records']} records in {segments} segment{'' if segments == 1 else 's'}"
     lines = [f"log         {read}, durable through {document['durable']}"]
     projection = document["projection"]
     words = {True: "equals the replay", False: "DIFFERS from the replay", None: "none stored"}

@@ -50,7 +50,7 @@ EVERYWHERE = (STORE, JSON)
 
 IN = Option("--in", "Deliver after this long: 90s, 1h30m, 7d (a day is 24 h), 250ms, PT1H.", "DURATION")
 AT = Option("--at", "Deliver at this instant: RFC 3339, RFC 9557, @unix seconds, or local time with --tz.", "TIME")
-TZ = Option("--tz", "The zone of a local --at, as Europe/Berlin.", "ZONE")
+TZ = Option("--tz", "The zone of a local time, as Europe/Berlin.", "ZONE")
 GAP = Option("--gap", "Which reading of a local time that a clock change skips: earlier or later.", "RULE")
 FOLD = Option("--fold", "Which reading of a local time that happens twice: first or second.", "RULE")
 ALLOW_PAST = Option("--allow-past", "Accept a time that is past: delivered at once.")

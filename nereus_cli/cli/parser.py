@@ -66,7 +66,7 @@ def _hinted(message: str, split: Split) -> str:
     """The parser's sentence on one line, with the nearest help."""
     text = " ".join(message.split())
     if split.verb.command and "unexpected extra argument" in text:
-        text += " A command goes behind --."
+        text = f"{text.rstrip('.')}: a command goes behind --, as in {split.verb.example}"
     return f"{text.rstrip('.')}. Try: nereus {split.verb.name} --help"
 
 
@@ -88,7 +88,13 @@ def _app(verbs: tuple[Verb, ...], take: Callable[..., None]) -> typer.Typer:
     settings = {"help_option_names": [], "max_content_width": 100}
     for verb in verbs:
         text = "\n\n".join(filter(None, (verb.summary, verb.details, f"Example: {verb.example}")))
-        register = app.command(verb.name, help=text, short_help=verb.summary, context_settings=settings)
+        register = app.command(
+            verb.name,
+            help=text,
+            short_help=verb.summary,
+            context_settings=settings,
+            options_metavar="[OPTIONS] -- COMMAND [ARG]..." if verb.command else "[OPTIONS]",
+        )
         register(_with_signature(verb, take))
     if len(verbs) > 1:
         app.callback(help=_ABOUT, context_settings=settings)(_with_help())

@@ -61,6 +61,8 @@ def list_messages(call: Call) -> int:
         print_messages(rows, output.write, encoding=output.encoding(), terminal=output.on_terminal())
         if page.next is not None:
             output.note(f"there are more: --cursor {page.next}")
+        if not page.shown and not selection.states and output.on_terminal():
+            output.note("nothing waits; --state PUBLISHED and the like show what has ended")
     return DONE
 
 
@@ -71,6 +73,7 @@ class _Page:
         self._messages = messages
         self._limit = limit
         self.next: str | None = None
+        self.shown = 0
 
     def __iter__(self) -> Iterator[Message]:
         last: Message | None = None
@@ -78,6 +81,7 @@ class _Page:
             if count == self._limit:
                 self.next = _cursor(last) if last else None
                 return
+            self.shown += 1
             yield message
             last = message
 

@@ -14,6 +14,21 @@ from nereus_cli.cli.verbs import BY_NAME, LATER_VERBS, PREPARABLE
 HELP: Final = "--help"
 _HELP_SHORT: Final = "-h"
 _VERSION: Final = "--version"
+_HELP_VERB: Final = "help"
+# What people try first who come from elsewhere.
+_MEANT: Final = {
+    "add": "schedule",
+    "at": "schedule",
+    "daemon": "run",
+    "delete": "cancel",
+    "kill": "stop",
+    "log": "logs",
+    "ls": "list",
+    "ps": "list",
+    "remove": "cancel",
+    "rm": "cancel",
+    "start": "run",
+}
 
 
 class Help(Exception):  # noqa: N818 -- the way out of a parser that was asked for help
@@ -32,28 +47,15 @@ class Split(msgspec.Struct):
 def split(argv: Sequence[str]) -> Split:
     """Finds the verb and the command; raises Help or a usage Failure."""
     words, tail = list(argv), None
-    moved: list[str] = []
-    while words and words[0].startswith("-"):
-        word = words.pop(0)
-        if word in (HELP, _HELP_SHORT, _VERSION):
-            if word == _VERSION:
-                raise Help(_version())
-            from nereus_cli.cli.parser import overview
-
-            raise Help(overview())
-        if word == "--store" and words:
-            moved += [word, words.pop(0)]
-        elif word == "--json" or word.startswith("--store="):
-            moved.append(word)
-        else:
-            raise usage(f"no such option before the verb: {word}")
+    moved = _before_the_verb(words)
     if not words:
         raise usage("a verb is missing; nereus --help lists them")
     name = words.pop(0)
+    if name == _HELP_VERB:
+        return split([*words[:1], HELP])
     verb = BY_NAME.get(name)
     if verb is None:
-        later = "; it is not in this version" if name in LATER_VERBS else "; nereus --help lists them"
-        raise usage(f"no such verb: {name}{later}")
+        raise usage(f"no such verb: {name}; {_instead(name)}")
     prepare = verb.name == "prepare" and words[:1] not in ([HELP], [_HELP_SHORT])
     if prepare:
         verb = _prepared_verb(words, moved)
@@ -63,6 +65,28 @@ def split(argv: Sequence[str]) -> Split:
     return Split(verb, [*moved, *words], tail, prepare)
 
 
+def _before_the_verb(words: list[str]) -> list[str]:
+    """Takes the global options off the front."""
+    moved: list[str] = []
+    while words and words[0].startswith("-"):
+        word = words.pop(0)
+        if word in (HELP, _HELP_SHORT, _VERSION):
+            if word == _VERSION:
+                raise Help(_version())
+            from nereus_cli.cli.parser import overview
+
+            raise Help(overview())
+        if word == "--store":
+            if not words:
+                raise usage("--store takes a directory", field="store")
+            moved += [word, words.pop(0)]
+        elif word == "--json" or word.startswith("--store="):
+            moved.append(word)
+        else:
+            raise usage(f"no such option before the verb: {word}")
+    return moved
+
+
 def _prepared_verb(words: list[str], moved: list[str]) -> Verb:
     """The verb that ``prepare`` prepares: named right behind it, else ``schedule``."""
     while words[:1] == ["--json"] or (words[:1] == ["--store"] and len(words) > 1):
@@ -70,6 +94,16 @@ def _prepared_verb(words: list[str], moved: list[str]) -> Verb:
         if moved[-1] == "--store":
             moved.append(words.pop(0))
     return BY_NAME[words.pop(0)] if words and words[0] in PREPARABLE else BY_NAME["schedule"]
+
+
+def _instead(name: str) -> str:
+    """What to do about a verb that there is not."""
+    if name in LATER_VERBS:
+        return "it is not in this version"
+    from difflib import get_close_matches
+
+    meant = _MEANT.get(name) or next(iter(get_close_matches(name, BY_NAME, 1)), None)
+    return f"did you mean {meant}? nereus --help lists them" if meant else "nereus --help lists them"
 
 
 def _version() -> str:

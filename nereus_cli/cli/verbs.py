@@ -28,6 +28,11 @@ _IDS: Final = Argument("ID", many=True)
 _CONTROL: Final = (IF_VERSION, COMMAND_ID, REASON, *ANSWERING)
 _FOLLOW: Final = Option("--follow", "Go on as more comes.")
 
+# Spelled out: help must not load what knows them.
+_STATES: Final = (
+    "SCHEDULED, RETRY_WAIT, HELD, PUBLISHING, UNCERTAIN, PUBLISHED, EXPIRED, CANCELED, DEAD_LETTER; once for each"
+)
+
 _SCHEDULE: Final = """Limits: a time at most 10 years (3653 days) ahead; an argument of 131071 bytes, all of them
 512 KiB; 256 KiB of stdin; 64 tags; 10000 attempts.
 
@@ -55,7 +60,7 @@ VERBS: Final = (
     ),
     Verb(
         name="cancel",
-        summary="Not at all.",
+        summary="Not at all: nothing is delivered any more.",
         handler="write:control",
         example="nereus cancel backup-42",
         details="- reads ids from standard input, one a line.",
@@ -64,7 +69,7 @@ VERBS: Final = (
     ),
     Verb(
         name="reschedule",
-        summary="At another time, as a new generation.",
+        summary="Deliver at another time, as a new generation.",
         handler="write:control",
         example="nereus reschedule backup-42 --at 2027-03-28T04:00 --tz Europe/Berlin",
         options=(*TIMES, *_CONTROL),
@@ -72,7 +77,7 @@ VERBS: Final = (
     ),
     Verb(
         name="hold",
-        summary="Not before somebody releases it.",
+        summary="Keep it back until somebody releases it.",
         handler="write:control",
         example="nereus hold backup-42",
         options=_CONTROL,
@@ -80,7 +85,7 @@ VERBS: Final = (
     ),
     Verb(
         name="release",
-        summary="Go on where it was held.",
+        summary="Let go on what was held.",
         handler="write:control",
         example="nereus release backup-42",
         options=_CONTROL,
@@ -88,7 +93,7 @@ VERBS: Final = (
     ),
     Verb(
         name="run-now",
-        summary="As soon as possible, as a new generation.",
+        summary="Deliver as soon as possible, as a new generation.",
         handler="write:control",
         example="nereus run-now backup-42",
         options=_CONTROL,
@@ -96,7 +101,7 @@ VERBS: Final = (
     ),
     Verb(
         name="stop",
-        summary="No further attempt.",
+        summary="No further attempt; what was not begun is cancelled.",
         handler="write:control",
         example="nereus stop backup-42 --kill",
         options=(Option("--kill", "Also end the attempt that is in progress."), *_CONTROL),
@@ -141,7 +146,7 @@ VERBS: Final = (
         example="nereus list --state SCHEDULED --due-before 2027-01-01T00:00:00Z",
         details="Without --state: those that are not terminal. --due-before is exclusive.",
         options=(
-            Option("--state", "Only messages in this state.", "STATE", many=True),
+            Option("--state", f"Only messages in this state: {_STATES}.", "STATE", many=True),
             TAG,
             Option("--lane", "Only messages of this lane.", "LANE"),
             Option("--key", "Only messages of this key.", "KEY"),

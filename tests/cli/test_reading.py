@@ -262,6 +262,22 @@ def test_events_are_the_log(nereus: Nereus, owning: Owning) -> None:
     assert nereus("events", "--since", "1").text.splitlines()[0].startswith("2  ")
 
 
+def test_an_empty_list_tells_a_person_what_it_leaves_out(nereus: Nereus, monkeypatch: pytest.MonkeyPatch) -> None:
+    nereus("schedule", "--in", "1h", "--id", "x", "--", "true")
+    nereus("cancel", "x")
+    assert nereus("list") == (0, b"", b"")
+    monkeypatch.setattr("nereus_cli.cli.output.on_terminal", lambda: True)
+    assert "--state" in nereus("list").notes[0]
+    assert nereus("list", "--state", "CANCELED").notes == []
+
+
+def test_where_there_is_no_store_the_next_step_is_named(nereus: Nereus) -> None:
+    assert "nereus init" in nereus("list").notes[0]
+    nereus.store.write_text("", encoding="ascii")
+    assert "is not a directory" in nereus("list").notes[0]
+    assert nereus("schedule", "--in", "1h", "--", "true").status == 73
+
+
 def test_init_makes_a_store_once(nereus: Nereus) -> None:
     assert nereus.json("init") == (0, {"schema": "nereus.init/1", "store": str(nereus.store), "created": True})
     assert nereus.json("init")[1]["created"] is False

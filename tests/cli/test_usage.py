@@ -12,6 +12,7 @@ from nereus_cli.cli.exits import MEANINGS
 from nereus_cli.cli.main import main
 from nereus_cli.cli.options import Verb
 from nereus_cli.cli.verbs import LATER_VERBS, VERBS
+from nereus_cli.domain.message import State
 from tests.cli.running import COMMAND, Nereus, environment
 
 RUN = ("--", "true")
@@ -20,6 +21,8 @@ BAD = [
     ("frobnicate",),
     ("sched",),
     ("--frob", "list"),
+    ("--store",),
+    ("help", "frobnicate"),
     ("list", "--frob"),
     ("schedule", "--json=1", "--in", "1h", *RUN),
     ("schedule", *RUN),
@@ -148,6 +151,52 @@ def test_every_verb_has_help_with_its_example_and_every_option(nereus: Nereus, v
             assert (option.spelling in text) is not bool(option.refused), option.spelling
     module, _, function = verb.handler.partition(":")
     assert callable(getattr(importlib.import_module(f"nereus_cli.cli.{module}"), function))
+
+
+def test_help_is_a_verb_as_well(nereus: Nereus) -> None:
+    assert nereus("help") == nereus("--help")
+    assert nereus("help", "cancel") == nereus("cancel", "--help")
+
+
+def test_help_shows_where_the_command_goes(nereus: Nereus) -> None:
+    for verb in ("schedule", "prepare"):
+        assert f"Usage: nereus {verb} [OPTIONS] -- COMMAND [ARG]...\n" in nereus(verb, "--help").text
+
+
+def test_help_names_every_state(nereus: Nereus) -> None:
+    text = " ".join(nereus("list", "--help").text.split())
+    assert ", ".join(State) in text
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (("cancle", "x"), "did you mean cancel?"),
+        (("rm", "x"), "did you mean cancel?"),
+        (("ls",), "did you mean list?"),
+        (("at", "noon"), "did you mean schedule?"),
+        (("xyzzy",), "no such verb: xyzzy; nereus --help lists them"),
+        (("--store",), "--store takes a directory"),
+        (("schedule", "in 5 minutes", "./x"), "a command goes behind --, as in nereus schedule --in 10m"),
+        (("resolve", "x"), "not in this version"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_a_slip_is_told_what_was_probably_meant(nereus: Nereus, line: tuple[str, ...], said: str) -> None:
+    assert said in nereus(*line).notes[0]
+
+
+def test_where_no_file_can_be_opened_any_more_there_is_still_one_answer(nereus: Nereus) -> None:
+    nereus("init")
+    env = environment({"NEREUS_STORE": str(nereus.store)})
+    for limit in range(9, 16):
+        for machine in ((), ("--json",)):
+            line = (*COMMAND, "schedule", *machine, "--id", f"n{limit}{len(machine)}", "--in", "1h", "--", "true")
+            command = ("sh", "-c", f'ulimit -n {limit} && exec "$@"', "sh", *line)
+            ran = subprocess.run(command, env=env, capture_output=True, check=False)
+            assert b"Traceback" not in ran.stderr, (limit, ran)
+            assert ran.returncode in (0, 15, 75), (limit, ran)
+            assert len(ran.stdout.splitlines()) <= 1, (limit, ran)
 
 
 def test_help_says_the_statuses_and_the_limits(nereus: Nereus) -> None:

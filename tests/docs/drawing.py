@@ -117,7 +117,7 @@ def outcomes() -> str:
             ),
             "",
             f"- Permanent unless the policy says otherwise: exit codes {codes}. Listed by `--ok`, `--fail-on`,",
-            "  `--retry-on`: what is listed counts, in this order.",
+            "  `--retry-on`: what is listed counts, in this order. What `--ok` lists keeps the code `EXIT_NONZERO`.",
             f"- Under `--shell` the codes {signals} are 128 + a signal: the shell tells of a child that was ended.",
             f"- {spared}: the attempt never began for a reason of ours. It is not counted, at most",
             f"  {PRODUCTION.uncounted_attempts_max} times a generation.",
