@@ -46,7 +46,7 @@ class Fold:
 
     def apply(self, records: Sequence[LogRecord]) -> list[Applied]:
         """Applies consecutive records; raises NewerRecordError before changing anything."""
-        decoded = [(record, _decode(record)) for record in records]
+        decoded = [(record, decode_record(record)) for record in records]
         messages, results = self._facts(item for _, item in decoded)
         return [self._one(record, item, messages, results) for record, item in decoded]
 
@@ -131,7 +131,8 @@ def batches(records: Iterator[LogRecord], size: int) -> Iterator[list[LogRecord]
         yield batch
 
 
-def _decode(record: LogRecord) -> Record | None:
+def decode_record(record: LogRecord) -> Record | None:
+    """What a record says, or None if it has to be quarantined; raises NewerRecordError."""
     try:
         return decode_command(record.payload) if record.link is None else decode_mutation(record.payload)
     except UndecodableError:

@@ -30,11 +30,11 @@ from nereus_cli.domain.limits import PRODUCTION, Limits
 from nereus_cli.domain.message import Message
 from nereus_cli.domain.outcome import Reason
 from nereus_cli.domain.records import Command
-from nereus_cli.fold import Applied, Fold, Nothing, batches, named_message
+from nereus_cli.fold import Applied, Fold, Nothing, batches, decode_record, named_message
 from nereus_cli.log.files import FileLog
 from nereus_cli.ports import Appended, CorruptLogError, ProjectionStalledError, Views
 from nereus_cli.prepare.wishes import Prepared
-from nereus_cli.presence import Presence, probe
+from nereus_cli.presence import Presence, probe, read_beat
 
 if TYPE_CHECKING:
     from nereus_cli.destinations.shell import ShellDestination
@@ -77,6 +77,16 @@ class Store:
     def append(self, prepared: Sequence[Prepared]) -> Sequence[Appended]:
         """QUEUED: durable on return. Raises what CommandLog.append raises."""
         return self.log.append([one.payload for one in prepared])
+
+    def refuse_unreadable(self) -> None:
+        """Raises CorruptLogError or NewerRecordError when an owner would stop at what stands in the log already, so
+        that nothing is queued behind it. A living owner has read it all; else what the last one left is read."""
+        presence = self.presence()
+        if presence.state == "alive":
+            return
+        beat = presence.beat or read_beat(f"{self.path}/owner")
+        for record in self.log.read(beat.applied if beat else 0):
+            decode_record(record)
 
     def answer(self, prepared: Sequence[Prepared], appended: Sequence[Appended]) -> list[Answer]:
         """APPLIED or REJECTED, by folding the log through the last of these positions: no lock, no write."""

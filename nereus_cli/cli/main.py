@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from nereus_cli.cli import output
 from nereus_cli.cli.exits import BUG, DONE, IO, READER_GONE, UNCERTAIN, Failure, classify
+from nereus_cli.cli.split import Help, split
 
 if TYPE_CHECKING:
     from nereus_cli.cli.call import Call
@@ -36,8 +37,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(words: Sequence[str], umask: int) -> int:
-    from nereus_cli.cli.split import Help
-
     call: Call | None = None
     try:
         if wants_json(words):
@@ -67,7 +66,6 @@ def _run(words: Sequence[str], umask: int) -> int:
 
 def _parsed(words: Sequence[str], umask: int) -> Call:
     from nereus_cli.cli.call import Call
-    from nereus_cli.cli.split import split
 
     parts = split(words)
     from nereus_cli.cli.parser import parse

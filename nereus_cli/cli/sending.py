@@ -103,6 +103,7 @@ class Sender:
     def _opened(self) -> Store:
         if self._store is None:
             self._store = self._open()
+            self._store.refuse_unreadable()
         return self._store
 
     def _appended(self, store: Store, commands: list[Prepared]) -> Sequence[Appended]:

@@ -104,11 +104,11 @@ def _make_room(disk: Disk, path: str) -> Room:
     return room
 
 
-def copy_aside(handle: Handle, rest: bytes) -> str:
-    """The bytes behind the tail in a file of their own, durable; returns its name."""
+def copy_aside(handle: Handle, rest: bytes, offset: int) -> str:
+    """The bytes behind ``offset`` of the tail's segment in a file of their own, durable; returns its name."""
     room = handle.room
     disk = room.disk
-    stem = f"{_TORN}{handle.tail.ordinal}-{handle.tail.end}"
+    stem = f"{_TORN}{handle.tail.ordinal}-{offset}"
     taken = {name for name in disk.names(room.directory) if name.startswith(stem)}
     name = next(name for name in (f"{stem}-{number}" for number in range(len(taken) + 1)) if name not in taken)
     fd = disk.open_file(name, below=room.directory, create=True, exclusive=True)

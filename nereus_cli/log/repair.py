@@ -95,7 +95,8 @@ def poison(handle: Handle, mark: Mark) -> None:
 def carry(handle: Handle, start: Mark) -> None:
     """Begins the next segment with the readable consecutive frames behind ``start``: same bytes, same positions.
 
-    The old segment is not touched; what else stands in it behind ``start`` is reported as torn."""
+    The old segment is not touched; what else stands in it behind ``start`` is reported as torn, and copied aside for
+    people to find. That copy may fail, on a disk that refuses just now: the bytes stay in the old segment."""
     tail = handle.tail
     size = handle.room.disk.size(tail.fd)
     try:
@@ -106,7 +107,10 @@ def carry(handle: Handle, start: Mark) -> None:
     end = start.offset + len(found.data)
     if not found.sealed and size > end:
         _refuse_corruption(handle, data[len(found.data) :], Place(found.last + 1, found.chain), found.proven, end)
-        handle.torn.append(TornTail(tail.name, found.last + 1, size - end))
+        name = tail.name
+        with contextlib.suppress(OSError):
+            name = copy_aside(handle, data[len(found.data) :], end)
+        handle.torn.append(TornTail(name, found.last + 1, size - end))
     header = _successor(handle, Why.POISONED, start, found.last)
     mark = make_segment(handle, header, found.data, found.chain)
     handle.room.raise_mark(mark)
@@ -137,7 +141,7 @@ def cut(handle: Handle) -> None:
     tail = handle.tail
     rest = tail.rest()
     _refuse_corruption(handle, rest, tail.place, tail.proven, tail.end)
-    name = copy_aside(handle, rest)
+    name = copy_aside(handle, rest, tail.end)
     handle.room.disk.truncate(tail.fd, tail.end)
     handle.torn.append(TornTail(name, tail.last + 1, len(rest)))
 

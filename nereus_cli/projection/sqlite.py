@@ -6,6 +6,7 @@ Synchronous NORMAL is enough for that: what a power cut takes from it, the log g
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -20,6 +21,9 @@ from nereus_cli.projection import rows
 
 _CHUNK = 500
 _BUSY_MS = 5_000
+# Small stores live on small disks, too: the write-ahead log is emptied early and not kept larger than this.
+_WAL_PAGES = 256
+_WAL_BYTES = 1 << 20
 _PASSING = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_NOMEM})
 _PRIMARY_CODE = 0xFF
 T = TypeVar("T")
@@ -64,6 +68,8 @@ class SqliteProjection:
             self._db.execute("PRAGMA journal_mode=WAL")
             self._db.execute("PRAGMA synchronous=NORMAL")
             self._db.execute("PRAGMA cache_size=-16384")
+            self._db.execute(f"PRAGMA wal_autocheckpoint={_WAL_PAGES}")
+            self._db.execute(f"PRAGMA journal_size_limit={_WAL_BYTES}")
             if not self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
                 self._create(store_id)
         else:
@@ -117,6 +123,9 @@ class SqliteProjection:
         try:
             self._write(batch)
         except sqlite3.OperationalError as error:
+            # What is committed moves to the file and its log is emptied: on a small disk that alone makes room.
+            with contextlib.suppress(sqlite3.Error):
+                self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             raise ProjectionStalledError(f"the projection cannot be written: {error}") from error
         self._head = batch.head
 

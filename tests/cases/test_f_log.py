@@ -130,22 +130,33 @@ def test_b059_damage_in_the_middle_is_named_and_nothing_behind_it_goes(
     assert sorted(case.seen()) == [f"r{n:02d}" for n in range(1, RECORDS + 1)]
 
 
-def test_b061_nobody_is_told_done_behind_damage(case: Case, recorded: Recorded) -> None:
-    """Refused, or said to be queued and not judged; never an exit status of 0 for what nobody can deliver."""
+@pytest.mark.parametrize(
+    "words", [("schedule", "--in", "0s"), ("schedule", "--id", "new", "--in", "0s"), ("cancel", "r01")]
+)
+def test_b061_nothing_is_queued_behind_damage(case: Case, recorded: Recorded, words: tuple[str, ...]) -> None:
+    """What no owner could reach is refused, with the file and the position, and nothing is written."""
     changed = bytearray(recorded.content)
     changed[recorded.starts[4] + 40] ^= 1
     recorded.spoil(bytes(changed))
-    called = case.schedule("new", *case.tick())
-    assert called.status in {15, DAMAGED}
-    assert "damaged" in called.out + called.err
-    if called.status == DAMAGED:
-        assert recorded.file.read_bytes() == bytes(changed)
-        return
-    # What is said to be queued really is: mended, the store delivers all of it.
-    content = recorded.file.read_bytes()
-    recorded.spoil(recorded.content + content[len(recorded.content) :])
-    assert case.run("--until-idle") == 0
-    assert sorted(case.seen()) == sorted(["new", *(f"r{n:02d}" for n in range(1, RECORDS + 1))])
+    called = case.call(*words, *(case.tick() if words[0] == "schedule" else ()))
+    assert called.status == DAMAGED
+    assert "position 5" in called.document()["message"]
+    assert recorded.file.read_bytes() == bytes(changed)
+
+
+def test_b059_what_no_proof_covers_is_kept_aside_and_reported(case: Case, recorded: Recorded) -> None:
+    """Two faults at once: a bad record, and no mark to prove that it was durable. The end is cut, but not in silence."""
+    changed = bytearray(recorded.content)
+    changed[recorded.starts[4] + 40] ^= 1
+    recorded.spoil(bytes(changed))
+    mark = case.store / "log" / "mark" / "durable"
+    mark.write_bytes(b"!" + mark.read_bytes()[1:])
+    assert case.run("--once") == 0
+    assert sorted(case.seen()) == [f"r{number:02d}" for number in range(1, 5)]
+    (torn,) = (case.store / "log").glob("torn-*")
+    assert torn.read_bytes() == bytes(changed)[recorded.starts[4] :]
+    codes = [item["code"] for item in case.call("status").document()["attention"]]
+    assert "TORN_TAIL" in codes
 
 
 def digest(store: Path) -> dict[str, str]:
@@ -184,14 +195,11 @@ def test_b071_a_record_of_a_newer_version_is_left_alone(case: Case, what: str) -
         store.log.append([newer(store.log.record_at(1).payload, what)])  # type: ignore[union-attr] # the first one is there
     before = digest(case.store)
     for words in EVERY_VERB:
-        if words[0] not in {"schedule", "cancel", "verify", "events"}:
+        if words[0] not in {"verify", "events"}:
             called = case.call(*words)
             assert called.status == NEWER, (words, called)
+            assert "newer version" in called.document()["message"]
     assert digest(case.store) == before
-    # Whoever writes behind it is told that nobody here can judge it.
-    called = case.call("cancel", "r01")
-    assert called.status in {15, NEWER}
-    assert "newer version" in called.out + called.err
     assert case.seen() == []
 
 

@@ -8,13 +8,16 @@ import resource
 import shutil
 import signal
 import subprocess
+import sys
 import time
+import tomllib
 from collections.abc import Callable
+from json import loads
 from pathlib import Path
 
 import pytest
 
-from tests.cli.running import COMMAND, Nereus, environment
+from tests.cli.running import COMMAND, ROOT, Nereus, check, environment
 
 ONE = ("schedule", "--json", "--in", "1h", "--id", "x", "--", "true")
 READS = ("show", "x"), ("list",), ("status",), ("uncertain",), ("wait", "x"), ("logs", "x"), ("events",), ("verify",)
@@ -243,6 +246,35 @@ def test_an_interrupt_before_anything_was_written_is_130(nereus: Nereus) -> None
     assert process.returncode == 130
     assert b"INTERRUPTED" in out
     assert (err, nereus.store.exists()) == (b"", False)
+
+
+_INTERRUPTED_WHILE_IT_LOADS = """
+import sys
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == "nereus_cli.cli.verbs":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Finder())
+from nereus_cli.__main__ import run
+sys.exit(run())
+"""
+
+
+@pytest.mark.parametrize("json", [True, False])
+def test_an_interrupt_while_the_program_loads_is_one_too(nereus: Nereus, *, json: bool) -> None:
+    line = [sys.executable, "-c", _INTERRUPTED_WHILE_IT_LOADS, *(["--json"] if json else []), "list"]
+    ran = subprocess.run(line, capture_output=True, check=False, env=environment({"NEREUS_STORE": str(nereus.store)}))
+    assert ran.returncode == 130
+    if json:
+        check(loads(ran.stdout))
+        assert (loads(ran.stdout)["error"], ran.stderr) == ("INTERRUPTED", b"")
+    else:
+        assert (ran.stdout, ran.stderr) == (b"", b"nereus: interrupted before anything was written\n")
+
+
+def test_the_command_begins_where_the_module_does() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert project["scripts"] == {"nereus": "nereus_cli.__main__:run"}
 
 
 def _waits_on_a_pipe(pid: int) -> bool:

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 SERVER = """
-import json, os, sys
+import json, os, sys, traceback
 import sqlite3, msgspec, typer
 import nereus_cli.cli.main as cli
 import nereus_cli.projection.overlay, nereus_cli.projection.sqlite, nereus_cli.store
@@ -33,6 +33,8 @@ for line in sys.stdin:
             status = cli.main()
         except SystemExit as end:
             status = end.code
+        except BaseException:
+            traceback.print_exc()
         finally:
             sys.stdout.flush()
             sys.stderr.flush()

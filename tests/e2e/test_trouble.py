@@ -52,49 +52,53 @@ def fill(shop: Shop, made: Path) -> list[str]:
     pytest.fail("the disk never became full")
 
 
-@NEEDS_ROOT
-def test_a_full_disk_refuses_cleanly_and_takes_up_work_again(small: Path, tmp_path: Path) -> None:
+@pytest.fixture
+def small_shop(small: Path, tmp_path: Path) -> Iterator[Shop]:
+    """A place to do business on it; its daemon's log is elsewhere."""
     with Caller(small / "store", tmp_path) as caller:
         shop = Shop(small, caller)
         shop.log = tmp_path / "daemon.log"
-        shop.call("init")
-        shop.daemon()
-        ballast = small / "ballast"
-        ballast.write_bytes(b"-" * 100_000)
-        acknowledged = fill(shop, tmp_path / "made")
-        assert acknowledged
-        listed = [json.loads(line).get("message_id") for line in shop.call("list").out.splitlines()]
-        assert sorted(filter(None, listed)) == sorted(acknowledged)
-        ballast.unlink()
-        assert shop.call("schedule", "--id", "after", "--in", "0s", "--", "true").status == 0
-        assert shop.call("wait", "after", "--timeout", "30s").status == 0
-        assert shop.call("cancel", "m0").status == 0
-        assert shop.call("verify").status == 0
+        yield shop
         shop.close()
 
 
 @NEEDS_ROOT
-def test_a_daemon_on_a_full_disk_waits_and_goes_on_by_itself(small: Path, tmp_path: Path) -> None:
-    with Caller(small / "store", tmp_path) as caller:
-        shop = Shop(small, caller)
-        shop.log = tmp_path / "daemon.log"
-        effects = tmp_path / "effects"
-        due = shop.call("schedule", "--id", "due", "--in", "2s", "--", "sh", "-c", f"echo x >> {effects}")
-        assert due.status == 0
-        shop.daemon()
-        ballast = small / "ballast"
-        with ballast.open("wb", buffering=0) as file, contextlib.suppress(OSError):
-            while True:
-                file.write(b"-" * 4096)
-        shop.until(lambda: "log.refused" in shop.log.read_text("utf-8"))
-        assert not effects.exists()
-        codes = [item["code"] for item in shop.call("status").document()["attention"]]
-        assert codes, "status says why nothing is dispatched"
-        ballast.unlink()
-        assert shop.call("wait", "due", "--timeout", "30s").status == 0
-        assert effects.read_text("ascii") == "x\n"
-        assert "log.resumed" in shop.log.read_text("utf-8")
-        shop.close()
+def test_a_full_disk_refuses_cleanly_and_takes_up_work_again(small: Path, small_shop: Shop, tmp_path: Path) -> None:
+    shop = small_shop
+    shop.call("init")
+    shop.daemon()
+    ballast = small / "ballast"
+    ballast.write_bytes(b"-" * 100_000)
+    acknowledged = fill(shop, tmp_path / "made")
+    assert acknowledged
+    listed = [json.loads(line).get("message_id") for line in shop.call("list").out.splitlines()]
+    assert sorted(filter(None, listed)) == sorted(acknowledged)
+    ballast.unlink()
+    assert shop.call("schedule", "--id", "after", "--in", "0s", "--", "true").status == 0
+    assert shop.call("wait", "after", "--timeout", "30s").status == 0
+    assert shop.call("cancel", "m0").status == 0
+    assert shop.call("verify").status == 0
+
+
+@NEEDS_ROOT
+def test_a_daemon_on_a_full_disk_waits_and_goes_on_by_itself(small: Path, small_shop: Shop, tmp_path: Path) -> None:
+    shop = small_shop
+    effects = tmp_path / "effects"
+    due = shop.call("schedule", "--id", "due", "--in", "2s", "--", "sh", "-c", f"echo x >> {effects}")
+    assert due.status == 0
+    shop.daemon()
+    ballast = small / "ballast"
+    with ballast.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+        while True:
+            file.write(b"-" * 4096)
+    shop.until(lambda: "log.refused" in shop.log.read_text("utf-8"))
+    assert not effects.exists()
+    codes = [item["code"] for item in shop.call("status").document()["attention"]]
+    assert codes, "status says why nothing is dispatched"
+    ballast.unlink()
+    assert shop.call("wait", "due", "--timeout", "30s").status == 0
+    assert effects.read_text("ascii") == "x\n"
+    assert "log.resumed" in shop.log.read_text("utf-8")
 
 
 @pytest.mark.parametrize("blocks", range(12))
