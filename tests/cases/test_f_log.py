@@ -145,7 +145,7 @@ def test_b061_nothing_is_queued_behind_damage(case: Case, recorded: Recorded, wo
 
 
 def test_b059_what_no_proof_covers_is_kept_aside_and_reported(case: Case, recorded: Recorded) -> None:
-    """Two faults at once: a bad record, and no mark to prove that it was durable. The end is cut, but not in silence."""
+    """Two faults at once: a bad record, and no mark to prove that it was durable. The end is cut, and reported."""
     changed = bytearray(recorded.content)
     changed[recorded.starts[4] + 40] ^= 1
     recorded.spoil(bytes(changed))
