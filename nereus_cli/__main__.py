@@ -1,33 +1,22 @@
-"""Where the program begins: `nereus` and `python -m nereus_cli` are the same.
-
-Loading takes longer than most commands, so that is when people interrupt; it must end as any other interrupt does.
-"""
+"""Where the program begins: `nereus` and `python -m nereus_cli` are the same."""
 
 import sys
 
-_INTERRUPTED = 130
-_SAID = "interrupted before anything was written"
-
 
 def run() -> int:
-    """Run the command line and return its exit status."""
-    try:
-        from nereus_cli.cli.main import main
-    except KeyboardInterrupt:
-        return _interrupted()
-    return main()
+    """Run the command line and return its exit status.
 
+    Loading takes longer than most commands, so that is when people interrupt. The interrupt is kept back until there
+    is somebody to answer it, and modules written in C are not left half made."""
+    import signal
 
-def _interrupted() -> int:
-    """The answer of `classify` to an interrupt, by hand: what prints it may not be there yet."""
-    import os
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    from nereus_cli.cli.main import main
 
-    if "--json" in sys.argv:
-        said = f'{{"schema":"nereus.error/1","error":"INTERRUPTED","message":"{_SAID}","exit":130,"details":{{}}}}\n'
-        os.write(1, said.encode())
-    else:
-        os.write(2, f"nereus: {_SAID}\n".encode())
-    return _INTERRUPTED
+    status = main(ready=lambda: signal.pthread_sigmask(signal.SIG_SETMASK, before))
+    # What was said stands: an interrupt while the interpreter ends must not take the status from it.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    return status
 
 
 if __name__ == "__main__":

@@ -21,22 +21,24 @@ if TYPE_CHECKING:
 Handler = Callable[["Call"], int]
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command; ``argv`` without the program's name, the process's own by default."""
+def main(argv: Sequence[str] | None = None, ready: Callable[[], object] = lambda: None) -> int:
+    """Runs one command; ``argv`` without the program's name, the process's own by default, which then ends with it:
+    only who calls for a part of a program gets its heed of interrupts back. ``ready`` is called when all is loaded
+    and nothing was done yet."""
     words = list(sys.argv[1:] if argv is None else argv)
     output.secure_descriptors()
     # What is made below us is nobody else's, whatever the caller's umask; the command gets the caller's.
     umask = os.umask(0o077)
     heeds = signal.getsignal(signal.SIGINT)
     try:
-        return _run(words, umask)
+        return _run(words, umask, ready)
     finally:
         os.umask(umask)
-        if heeds is not None:
+        if heeds is not None and argv is not None:
             signal.signal(signal.SIGINT, heeds)
 
 
-def _run(words: Sequence[str], umask: int) -> int:
+def _run(words: Sequence[str], umask: int, ready: Callable[[], object]) -> int:
     call: Call | None = None
     try:
         if wants_json(words):
@@ -44,7 +46,9 @@ def _run(words: Sequence[str], umask: int) -> int:
             import nereus_cli.render.machine  # noqa: F401 -- as above
 
         call = _parsed(words, umask)
-        return _handler(call)(call)
+        handler = _handler(call)
+        ready()
+        return handler(call)
     except Help as text:
         return _help(str(text))
     except output.ReaderGone:

@@ -249,27 +249,51 @@ def test_an_interrupt_before_anything_was_written_is_130(nereus: Nereus) -> None
 
 
 _INTERRUPTED_WHILE_IT_LOADS = """
-import sys
+import os, signal, sys
+from nereus_cli.__main__ import run
+module = sys.argv.pop(1)
 class Finder:
     def find_spec(self, name, path=None, target=None):
-        if name == "nereus_cli.cli.verbs":
-            raise KeyboardInterrupt
+        if name == module:
+            os.kill(os.getpid(), signal.SIGINT)
 sys.meta_path.insert(0, Finder())
-from nereus_cli.__main__ import run
 sys.exit(run())
 """
 
 
-@pytest.mark.parametrize("json", [True, False])
-def test_an_interrupt_while_the_program_loads_is_one_too(nereus: Nereus, *, json: bool) -> None:
-    line = [sys.executable, "-c", _INTERRUPTED_WHILE_IT_LOADS, *(["--json"] if json else []), "list"]
+@pytest.mark.parametrize("module", ["nereus_cli.cli.main", "msgspec", "typer", "nereus_cli.cli.write"])
+@pytest.mark.parametrize("machine", [True, False])
+def test_an_interrupt_while_the_program_loads_is_one_too(nereus: Nereus, module: str, *, machine: bool) -> None:
+    line = [sys.executable, "-c", _INTERRUPTED_WHILE_IT_LOADS, module, *ONE]
+    if not machine:
+        line.remove("--json")
     ran = subprocess.run(line, capture_output=True, check=False, env=environment({"NEREUS_STORE": str(nereus.store)}))
-    assert ran.returncode == 130
-    if json:
+    assert ran.returncode == 130, ran
+    if machine:
         check(loads(ran.stdout))
         assert (loads(ran.stdout)["error"], ran.stderr) == ("INTERRUPTED", b"")
     else:
         assert (ran.stdout, ran.stderr) == (b"", b"nereus: interrupted before anything was written\n")
+    assert not nereus.store.exists()
+
+
+_INTERRUPTED_WHEN_ALL_IS_SAID = """
+import atexit, os, signal, sys
+from nereus_cli.__main__ import run
+atexit.register(os.kill, os.getpid(), signal.SIGINT)
+sys.exit(run())
+"""
+
+
+@pytest.mark.parametrize("line", [ONE, ("init",), ("show", "none")], ids=lambda line: line[0])
+def test_an_interrupt_when_all_is_said_changes_no_status(nereus: Nereus, line: tuple[str, ...]) -> None:
+    nereus("init")
+    ran = subprocess.run(
+        [sys.executable, "-c", _INTERRUPTED_WHEN_ALL_IS_SAID, *line],
+        capture_output=True, check=False, env=environment({"NEREUS_STORE": str(nereus.store)}),
+    )  # fmt: skip
+    assert ran.returncode == (13 if line[0] == "show" else 0), ran
+    assert b"Traceback" not in ran.stderr
 
 
 def test_the_command_begins_where_the_module_does() -> None:
