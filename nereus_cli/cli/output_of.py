@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from typing import TYPE_CHECKING, Final
@@ -29,14 +30,21 @@ class Stream:
         self._path = path
         self._offset = 0
 
+    @property
+    def read(self) -> int:
+        """How many bytes were there."""
+        return self._offset
+
     def more(self) -> bytes:
         """What was added since the last call."""
         flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
         try:
             fd = os.open(self._path, flags)
-        except OSError:
+        except OSError as error:
             # No file: nothing was printed. A symlink: the door was closed, the command never began.
-            return b""
+            if error.errno in (errno.ENOENT, errno.ELOOP):
+                return b""
+            raise
         try:
             parts = []
             while part := os.pread(fd, _READ, self._offset):
@@ -60,7 +68,7 @@ def logs(call: Call) -> int:
         else:
             for stream in streams:
                 _show(stream.more())
-            _note_losses(attempt)
+            _note_losses(attempt, streams)
     return DONE
 
 
@@ -101,13 +109,12 @@ def _show(data: bytes) -> None:
     output.write(data)
 
 
-def _note_losses(attempt: Attempt) -> None:
-    usage = attempt.usage
-    if usage is None:
-        return
-    for stream, total, kept in _totals(attempt):
+def _note_losses(attempt: Attempt, streams: tuple[Stream, Stream]) -> None:
+    for (name, total, kept), stream in zip(_totals(attempt), streams, strict=False):
         if kept < total:
-            output.note(f"{stream}: the first {kept} of {total} bytes were kept")
+            output.note(f"{name}: the first {kept} of {total} bytes were kept")
+        if stream.read < kept:
+            output.note(f"{name}: {kept} bytes were kept, {stream.read} are left")
 
 
 def _totals(attempt: Attempt) -> list[tuple[str, int, int]]:
@@ -134,5 +141,5 @@ def _document(name: str, attempt: Attempt, contents: list[bytes]) -> Document:
     for place, stream in enumerate(("stdout", "stderr")):
         total, kept = known.get(stream, (None, len(contents[place])))
         document[f"{stream}_bytes"] = total
-        document[f"{stream}_truncated"] = total is not None and kept < total
+        document[f"{stream}_truncated"] = total is not None and min(kept, len(contents[place])) < total
     return document

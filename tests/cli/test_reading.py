@@ -241,6 +241,23 @@ def test_logs_are_the_bytes_that_were_kept(nereus: Nereus, owning: Owning) -> No
     assert nereus.json("logs", "x", "--attempt", "2")[0] == 13
 
 
+def test_logs_that_are_gone_or_may_not_be_read_do_not_pass_for_empty_ones(nereus: Nereus, owning: Owning) -> None:
+    nereus("schedule", "--in", "0s", "--id", "x", "--", "true")
+    attempt = owning.admit("x")
+    position = nereus.json("show", "x")[1]["attempts"][0]["admitted_position"]
+    keep(nereus, position, attempt, b"abc\n", b"")
+    owning.end("x", attempt, PUBLISHED, Usage(stdout_bytes=4, stdout_kept=4, stderr_bytes=0, stderr_kept=0))
+    assert nereus("logs", "x") == (0, b"abc\n", b"")
+    folder = nereus.store / "attempts" / f"{position // 4_096:08d}"
+    (folder / attempt).unlink()
+    ran = nereus("logs", "x")
+    assert (ran.status, ran.out, ran.notes) == (0, b"", ["nereus: stdout: 4 bytes were kept, 0 are left"])
+    assert nereus.json("logs", "x")[1]["stdout_truncated"] is True
+    folder.rename(nereus.store / "elsewhere")
+    folder.touch()
+    assert nereus("logs", "x").status == 74
+
+
 def test_an_attempt_that_never_began_printed_nothing(nereus: Nereus, owning: Owning) -> None:
     nereus("schedule", "--in", "0s", "--id", "x", "--", "true")
     attempt = owning.admit("x")
