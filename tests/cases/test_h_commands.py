@@ -222,7 +222,9 @@ def test_b087_a_pipe_that_nobody_reads_ends_its_writer(case: Case, tmp_path: Pat
     assert ran.returncode == 0, ran.stderr
     assert (tmp_path / "yes").read_text("ascii") == "y\n"
     lines = (tmp_path / "masks").read_text("ascii").split()
-    assert lines[:4] == ["SigBlk:", "0" * 16, "SigIgn:", "0" * 16]
+    assert (lines[0], lines[2]) == ("SigBlk:", "SigIgn:")
+    # 32 and 33 are glibc's own: its posix_spawn, which make uses, leaves them ignored, and its calls cannot undo that.
+    assert [int(lines[place], 16) & ~(0b11 << 31) for place in (1, 3)] == [0, 0]
     mask = os.umask(0)
     os.umask(mask)
     assert int(lines[4], 8) == mask
