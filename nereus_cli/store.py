@@ -81,6 +81,7 @@ class Store:
     def refuse_unreadable(self) -> None:
         """Raises CorruptLogError or NewerRecordError when an owner would stop at what stands in the log already, so
         that nothing is queued behind it. A living owner has read it all; else what the last one left is read."""
+        self.log.bounds()
         presence = self.presence()
         if presence.state == "alive":
             return

@@ -34,9 +34,19 @@ class Reader:
         self._turn = threading.Lock()
 
     def first(self) -> int:
-        """The first position that is still held."""
+        """The first position that is still held. Raises CorruptLogError when a segment is missing: ordinals have no
+        gaps, and begin with 1 as long as no floor was raised."""
         ordinals = self._room.ordinals()
-        return self._room.header(ordinals[0]).base if ordinals else 1
+        if not ordinals:
+            return 1
+        oldest = ordinals[0] if self._room.header(ordinals[-1]).floor else 1
+        missing = next((at for at, found in enumerate(ordinals, oldest) if at != found), None)
+        if missing is not None:
+            name = segment.name_of(missing)
+            behind = self._room.header(next(ordinal for ordinal in ordinals if ordinal > missing))
+            what = f"{name}: missing, although a later segment is there"
+            raise CorruptLogError(what, file=name, position=max(behind.base - 1, 1))
+        return self._room.header(ordinals[0]).base
 
     def frames(self, after: int, through: int, newest: int) -> Iterator[Frame]:
         """The frames from ``after + 1`` to ``through``, all of them durable; ``newest`` is the last segment to look at.

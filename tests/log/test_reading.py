@@ -228,3 +228,20 @@ def test_a_failed_open_is_said_not_guessed(top: Path) -> None:
             assert durable == 1
         disk.forget()
     assert errors >= 3
+
+
+@pytest.mark.parametrize("missing", [1, 2, 3])
+def test_a_missing_segment_is_named_by_whoever_looks(top: Path, missing: int) -> None:
+    """Also one below everything that is still to be read: a log without holes is what everybody stands on."""
+    log = open_log(top / "log", create=True)
+    for _ in range(40):
+        log.append([b"x" * 1_000])
+    log.close()
+    assert len(list((top / "log").glob("*.seg"))) > 3
+    name = f"{missing:010d}.seg"
+    (top / "log" / name).unlink()
+    log = open_log(top / "log")
+    with pytest.raises(CorruptLogError, match=f"{name}: missing") as damage:
+        log.bounds()
+    assert damage.value.file == name
+    log.close()
