@@ -36,10 +36,8 @@ class Reader:
     def first(self) -> int:
         """The first position that is still held. Raises CorruptLogError when a segment is missing: ordinals have no
         gaps, and begin with 1 as long as no floor was raised."""
-        ordinals = self._room.ordinals()
-        if not ordinals:
-            return 1
-        oldest = ordinals[0] if self._room.header(ordinals[-1]).floor else 1
+        floor, ordinals = self._room.newest_header().floor, self._room.ordinals()
+        oldest = ordinals[0] if floor else 1
         missing = next((at for at, found in enumerate(ordinals, oldest) if at != found), None)
         if missing is not None:
             name = segment.name_of(missing)
