@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from typing import Any
 
 import msgspec
 
@@ -67,7 +66,7 @@ class Tally:
             if len(self.findings) < FINDINGS_MAX:
                 self.findings.append(violation)
 
-    def row(self, **more: Any) -> Row:
+    def row(self) -> Row:
         """The row so far."""
         return Row(
             points=self.points,
@@ -75,5 +74,4 @@ class Tally:
             violations=self.violations,
             findings=tuple(self.findings),
             notes=tuple(self.notes),
-            **more,
         )
