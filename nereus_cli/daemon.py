@@ -59,7 +59,7 @@ class Orders(msgspec.Struct, frozen=True):
 
 
 class Parts(msgspec.Struct):
-    """What outlives one epoch."""
+    """What outlives one epoch. ``identity`` is what this owner says of itself, ``entropy(n)`` gives n random bytes."""
 
     store: Store
     projection: SqliteProjection
@@ -67,6 +67,8 @@ class Parts(msgspec.Struct):
     waiter: Waiter
     door: OwnerSocket
     report: Report
+    identity: OwnerAcquired
+    entropy: Callable[[int], bytes] = os.urandom
 
 
 def run_owner(store: Store, *, concurrency: int, grace_ns: int, until_idle: bool, once: bool, report: Report) -> int:
@@ -92,7 +94,7 @@ def _own(store: Store, orders: Orders, report: Report) -> int:
     bell = LogBell(store.another_log(), waiter.ring)
     destination, door = store.destination(), OwnerSocket(f"{store.path}/owner")
     try:
-        return _sessions(Parts(store, projection, destination, waiter, door, report), orders)
+        return serve(Parts(store, projection, destination, waiter, door, report, _identity(store)), orders)
     finally:
         bell.close()
         door.close()
@@ -101,7 +103,7 @@ def _own(store: Store, orders: Orders, report: Report) -> int:
         projection.close()
 
 
-def _sessions(parts: Parts, orders: Orders) -> int:
+def serve(parts: Parts, orders: Orders) -> int:
     """One epoch after the other, should the log ever leave this process in doubt about one of its own records. When
     the log shows another owner this process ends: the locks should have prevented that, the chain makes it harmless."""
     again = False
@@ -140,7 +142,7 @@ class Session:
             parts.store.limits,
             concurrency=orders.concurrency,
             grace_ns=orders.grace_ns,
-            entropy=os.urandom,
+            entropy=parts.entropy,
         )
         self._writer: OwnerWriter | None = None
         self._steps = StepWatch(None)
@@ -172,8 +174,7 @@ class Session:
         self._steps = StepWatch(self._last_moment())
         self._watch_clock(self._store.clock.read())
         head = self._projection.head()
-        place = os.stat(self._store.path)
-        owner = OwnerAcquired(socket.gethostname(), os.getpid(), place.st_ino, _version())
+        owner = self._parts.identity
         if head.owner and (head.owner.host, head.owner.inode) != (owner.host, owner.inode):
             self._parts.report("owner.elsewhere", {"host": head.owner.host, "inode": head.owner.inode})
         self._writer = self._log.claim(OwnerHead(head.owner_position, head.epoch), encode_mutation(owner))
@@ -280,7 +281,7 @@ class Session:
         head = self._projection.head()
         self._parts.door.beat(
             Beat(
-                pid=os.getpid(),
+                pid=self._parts.identity.pid,
                 epoch=head.epoch,
                 since=head.owner.since if head.owner else 0,
                 monotonic_ns=reading.monotonic_ns,
@@ -328,7 +329,7 @@ class Session:
         self._parts.waiter.wait(nanoseconds, [self._parts.door.fileno(), *readable], writable)
 
 
-def _version() -> str:
+def _identity(store: Store) -> OwnerAcquired:
     from nereus_cli import __version__
 
-    return __version__
+    return OwnerAcquired(socket.gethostname(), os.getpid(), os.stat(store.path).st_ino, __version__)
