@@ -12,8 +12,8 @@ from nereus_cli.disk import SystemDisk
 from nereus_cli.log.files import FileLog
 from nereus_cli.ports import LogError
 from nereus_cli.testing import CrashedError, Fault, FaultDisk, Medium
-from tests.log.test_faults import SCENARIOS, Scenario
 from tests.log.world import Ledger, fast_directory, open_log
+from tests.seams.scenarios import SCENARIOS, Scenario
 
 WAIT_S = 0.0
 CHOSEN = [
