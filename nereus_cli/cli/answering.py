@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from nereus_cli.answers import Answer, conflict
-from nereus_cli.cli import exits, opening, output
-from nereus_cli.cli.exits import EXPIRED, PENDING, UNKNOWN, Failure, usage
+from nereus_cli.cli import asking, exits, opening, output
+from nereus_cli.cli.exits import EXPIRED, UNKNOWN, Failure, usage
 from nereus_cli.codec import encode_command
 from nereus_cli.domain import identity
 from nereus_cli.domain.limits import PRODUCTION
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from nereus_cli.domain.facts import Result
     from nereus_cli.ports import Views
     from nereus_cli.store import Store
-
-_SYNC_WAIT_S: Final = 2.0
 
 
 def result(call: Call) -> int:
@@ -52,14 +50,10 @@ def _asked(call: Call) -> tuple[str, Prepared | None]:
 
 def _behind(store: Store, view: Views, command_id: str) -> tuple[Views, Result]:
     """Waits for what is written but not yet durable, looks once more, and says what is known if that fails too."""
-    end = store.log.bounds()
-    if end.last > view.head().applied:
-        if store.log.wait(end.last - 1, _SYNC_WAIT_S) < end.last:
-            raise Failure("PENDING", "what is at the log's end is not durable yet: ask again", PENDING)
-        view = store.view()
-        found = view.results([command_id]).get(command_id)
-        if found is not None:
-            return view, found
+    view = asking.through_the_end(store, view)
+    found = view.results([command_id]).get(command_id)
+    if found is not None:
+        return view, found
     until = identity.retry_until(command_id, PRODUCTION.retry_window_ns)
     details = {"command_id": command_id, "as_of": view.head().applied}
     if until is not None and until <= view.head().fence:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
-from nereus_cli.cli.exits import UNKNOWN, Failure, usage
+from nereus_cli.cli.exits import PENDING, UNKNOWN, Failure, usage
 from nereus_cli.domain.identity import is_id
 
 if TYPE_CHECKING:
     from nereus_cli.cli.call import Call
     from nereus_cli.domain.message import Message
     from nereus_cli.ports import Views
+    from nereus_cli.store import Store
 
+_SYNC_WAIT_S: Final = 2.0
 _RULE: Final = "use 1 to 128 of A-Z a-z 0-9 _ : @ = + ~ -, not starting with -"
 
 
@@ -29,12 +31,27 @@ def one_id(call: Call) -> str:
     return checked(call.words("argument")[0])
 
 
-def known(view: Views, message_id: str) -> Message:
-    """The message, or the Failure that says there is none."""
+def known(store: Store, view: Views, message_id: str) -> tuple[Views, Message]:
+    """The message and the view it is in, or the Failure that says there is none."""
     message = view.messages([message_id]).get(message_id)
     if message is None:
+        view = through_the_end(store, view)
+        message = view.messages([message_id]).get(message_id)
+    if message is None:
         raise unknown(message_id, view.head().applied)
-    return message
+    return view, message
+
+
+def through_the_end(store: Store, view: Views) -> Views:
+    """The view, or a newer one where it ends before the log does, as it may while something is not yet, or cannot now
+    be, known to be durable: what nobody knows there, nobody knows. Raises a Failure where the end cannot be reached."""
+    end = store.log.bounds().last
+    if end <= view.head().applied:
+        return view
+    if store.log.wait(end - 1, _SYNC_WAIT_S) < end:
+        details = {"as_of": view.head().applied, "last": end}
+        raise Failure("PENDING", "what is at the log's end is not durable yet: ask again", PENDING, details)
+    return store.view()
 
 
 def unknown(message_id: str, as_of: int) -> Failure:

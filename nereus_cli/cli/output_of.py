@@ -74,8 +74,7 @@ def logs(call: Call) -> int:
 
 def _attempt(store: Store, name: str, number: int | None) -> Attempt:
     store.forget_views()
-    view = store.view()
-    asking.known(view, name)
+    view, _ = asking.known(store, store.view(), name)
     attempts = view.attempts_of(name)
     for attempt in reversed(attempts):
         if number in (None, attempt.number):

@@ -27,8 +27,7 @@ def show(call: Call) -> int:
     """One message with its attempts and its history."""
     name = asking.one_id(call)
     with opening.for_reading(call) as store:
-        view = store.view()
-        message = asking.known(view, name)
+        view, message = asking.known(store, store.view(), name)
         timing = store.command_at(message.order_position)
         document = message_document(message, view, timing, unmask=call.flag("show-secrets"))
         daemon = store.presence().state

@@ -68,6 +68,9 @@ def _look(store: Store, names: list[str], aim: str) -> tuple[list[Seen], int]:
     store.forget_views()
     view = store.view()
     found = view.messages(names)
+    if len(found) < len(names):
+        view = asking.through_the_end(store, view)
+        found = view.messages(names)
     seen = []
     for name in names:
         message = found.get(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from pathlib import Path
 
@@ -300,3 +301,23 @@ def test_init_makes_a_store_once(nereus: Nereus) -> None:
     assert nereus.json("init")[1]["created"] is False
     assert nereus("init").text == f"found {nereus.store}\n"
     assert nereus("list") == (0, b"", b"")
+
+
+def test_an_id_is_unknown_only_where_the_end_of_the_log_was_reached(
+    nereus: Nereus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As behind a restart, on a disk that refuses: what was queued last cannot be shown, and is not unknown."""
+    schedule(nereus, "old")
+    nereus("schedule", "-q", "--in", "1h", "--id", "x", "--command-id", "cx", "--", "true")
+    shutil.rmtree(nereus.store / "log" / "mark")
+    lock = nereus.store / "log" / "locks" / "append"
+    lock.unlink()
+    lock.mkdir()
+    monkeypatch.setattr("nereus_cli.cli.asking._SYNC_WAIT_S", 0.01)
+    for line in (("show", "x"), ("logs", "x"), ("wait", "x", "--timeout", "0s"), ("result", "cx")):
+        status, error = nereus.json(*line)
+        assert (status, error["error"]) == (15, "PENDING"), line
+    assert nereus("show", "old").status == 0
+    lock.rmdir()
+    assert nereus.json("show", "x")[0] == 0
+    assert nereus.json("show", "none")[0] == 13

@@ -105,6 +105,6 @@ def test_a_result_that_is_not_durable_yet_is_pending(nereus: Nereus, monkeypatch
 
     nereus("schedule", "-q", "--in", "1h", "--id", "x", "--", "true")
     monkeypatch.setattr(FileLog, "bounds", lambda _: Bounds(1, 1, 2))
-    monkeypatch.setattr("nereus_cli.cli.answering._SYNC_WAIT_S", 0.01)
+    monkeypatch.setattr("nereus_cli.cli.asking._SYNC_WAIT_S", 0.01)
     status, error = nereus.json("result", "somebody")
     assert (status, error["error"]) == (15, "PENDING")
