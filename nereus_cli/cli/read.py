@@ -129,5 +129,5 @@ def _after(cursor: str | None) -> tuple[int, str] | None:
     try:
         data = base64.urlsafe_b64decode(cursor.encode("ascii") + b"=" * (-len(cursor) % 4))
         return msgspec.json.decode(data, type=tuple[int, str])
-    except (binascii.Error, UnicodeEncodeError, msgspec.DecodeError):
+    except (binascii.Error, UnicodeError, msgspec.DecodeError, RecursionError):
         raise usage("--cursor takes what a list ended with", field="cursor") from None

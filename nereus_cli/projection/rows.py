@@ -7,8 +7,8 @@ number means delete and fold again.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Callable, Iterable
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -39,14 +39,35 @@ CREATE TABLE history (
 CREATE TABLE descriptors (position INTEGER PRIMARY KEY, message_id TEXT NOT NULL, body BLOB NOT NULL);
 """
 
+T = TypeVar("T")
+_DAMAGE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError, TypeError)
+
+
+class ProjectionError(Exception):
+    """The file is not a projection that this version can use: delete it, the log gives it back."""
+
+
+def _decoder(kind: type[T]) -> Callable[[bytes], T]:
+    """Reads a body; ProjectionError for bytes that this layout does not have."""
+    decode = msgspec.msgpack.Decoder(kind).decode
+
+    def decoded(body: bytes) -> T:
+        try:
+            return decode(body)
+        except _DAMAGE as error:
+            raise ProjectionError(f"a row of the projection is damaged: {error}") from error
+
+    return decoded
+
+
 _encoder = msgspec.msgpack.Encoder()
 encode = _encoder.encode
-decode_message = msgspec.msgpack.Decoder(Message).decode
-decode_result = msgspec.msgpack.Decoder(Result).decode
-decode_attempt = msgspec.msgpack.Decoder(Attempt).decode
-decode_history = msgspec.msgpack.Decoder(History).decode
-decode_command_row = msgspec.msgpack.Decoder(Command).decode
-decode_head = msgspec.msgpack.Decoder(Head).decode
+decode_message = _decoder(Message)
+decode_result = _decoder(Result)
+decode_attempt = _decoder(Attempt)
+decode_history = _decoder(History)
+decode_command_row = _decoder(Command)
+decode_head = _decoder(Head)
 
 
 def message_row(message: Message) -> tuple[str, int, int, str, str | None, int | None, int, bytes]:

@@ -12,12 +12,13 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-import msgspec
-
 from nereus_cli.domain.facts import Descriptor, Head, History, Result
 from nereus_cli.domain.message import TERMINAL, Attempt, Message, State
 from nereus_cli.ports import Batch, ProjectionStalledError, Selection
 from nereus_cli.projection import rows
+from nereus_cli.projection.rows import ProjectionError
+
+__all__ = ["ForeignProjectionError", "ProjectionError", "SqliteProjection"]
 
 _CHUNK = 500
 _BUSY_MS = 5_000
@@ -26,11 +27,8 @@ _WAL_PAGES = 256
 _WAL_BYTES = 1 << 20
 _PASSING = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_NOMEM})
 _PRIMARY_CODE = 0xFF
+_COLUMN_MAX = (1 << 63) - 1
 T = TypeVar("T")
-
-
-class ProjectionError(Exception):
-    """The file is not a projection that this version can use: delete it, the log gives it back."""
 
 
 class ForeignProjectionError(ProjectionError):
@@ -52,7 +50,7 @@ class SqliteProjection:
             raise ProjectionError(msg) from error
         try:
             self._prepare(store_id, write=write)
-        except (sqlite3.DatabaseError, msgspec.DecodeError) as error:
+        except sqlite3.DatabaseError as error:
             self._db.close()
             msg = f"the projection cannot be read: {error}"
             if getattr(error, "sqlite_errorcode", 0) & _PRIMARY_CODE in _PASSING:
@@ -223,11 +221,16 @@ def _where(selection: Selection) -> tuple[str, list[object]]:
             values.append(value)
     if selection.due_before is not None:
         clauses.append("deliver_at < ?")
-        values.append(selection.due_before)
+        values.append(_column(selection.due_before))
     if selection.after is not None:
         clauses.append("(deliver_at, id) > (?, ?)")
-        values.extend(selection.after)
+        values += [_column(selection.after[0]), selection.after[1]]
     return " AND ".join(clauses), values
+
+
+def _column(instant: int) -> int:
+    """The nearest one that a column can hold; no message is due beyond it."""
+    return min(max(instant, -_COLUMN_MAX), _COLUMN_MAX)
 
 
 class _transaction:  # noqa: N801 -- reads as a statement

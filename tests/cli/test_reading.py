@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import shutil
 import time
 from pathlib import Path
@@ -117,6 +118,25 @@ def test_a_list_goes_on_where_it_ended(nereus: Nereus) -> None:
     assert "--cursor" in nereus("list", "--limit", "2").notes[0]
     *page, end = nereus("list", "--json", "--limit", "5").documents
     assert end["next"] is None
+
+
+def test_no_instant_is_too_far_to_list_by(nereus: Nereus) -> None:
+    schedule(nereus, "x")
+    nereus.process("run", "--once")
+    for option, value, found in (
+        ("--due-before", "9999-12-31T00:00:00Z", 1),
+        ("--due-before", "0001-01-01T00:00:00Z", 0),
+        ("--cursor", cursor_of(b'[%d,""]' % 10**30), 0),
+        ("--cursor", cursor_of(b'[%d,""]' % -(10**30)), 1),
+    ):
+        ran = nereus("list", "--json", option, value)
+        assert (ran.status, len(ran.documents)) == (0, found + 1), (option, value)
+    for broken in (b"[1]", b"[" * 4_000, b'[1,"\xff"]', b""):
+        assert nereus("list", "--cursor", cursor_of(broken)).status == 2, broken
+
+
+def cursor_of(place: bytes) -> str:
+    return base64.urlsafe_b64encode(place).decode().rstrip("=")
 
 
 def codes(nereus: Nereus) -> dict[str, int]:

@@ -15,7 +15,7 @@ from nereus_cli.domain.limits import PRODUCTION
 from nereus_cli.domain.message import State
 from nereus_cli.domain.records import At, Cancel
 from nereus_cli.fold import Fold
-from nereus_cli.ports import ProjectionStalledError
+from nereus_cli.ports import ProjectionStalledError, Selection
 from nereus_cli.projection import rows
 from nereus_cli.projection.sqlite import ForeignProjectionError, ProjectionError, SqliteProjection
 from tests.domain.story import Story, schedule, told
@@ -97,6 +97,43 @@ def test_a_file_that_cannot_be_used_is_said_to_be_one(path: Path, damage: str, w
     DAMAGES[damage](path)
     with pytest.raises(ProjectionError):
         opened(path, write=write)
+
+
+def test_the_head_of_another_layout_is_no_head(path: Path) -> None:
+    with closing(SqliteProjection(path, STORE, write=True)) as projection:
+        commit(projection, told())
+    for body in ("c1", "91" * 3_000, "9aa1ff"):
+        _meta(path, f"UPDATE meta SET value = x'{body}' WHERE name = 'head'")  # noqa: S608 -- bodies of this table
+        with pytest.raises(ProjectionError):
+            opened(path)
+
+
+@pytest.mark.parametrize("body", ["x'c1'", "x''", f"x'{'91' * 3_000}'", "x'91a2ffff'", "'text'"])
+def test_a_damaged_row_is_a_projection_to_be_deleted_and_no_bug(path: Path, body: str) -> None:
+    with closing(SqliteProjection(path, STORE, write=True)) as projection:
+        commit(projection, told())
+        (message,) = projection.select(Selection())
+        name = message.message_id
+        for table in ("messages", "results", "attempts", "history", "descriptors"):
+            _meta(path, f"UPDATE {table} SET body = {body}")  # noqa: S608 -- as above
+        asked: list[Callable[[], object]] = [
+            lambda: projection.messages([name]),
+            lambda: list(projection.select(Selection())),
+            lambda: projection.history_of(name),
+            lambda: projection.descriptor(message.descriptor_position),
+        ]
+        for ask in asked:
+            with pytest.raises(ProjectionError, match="damaged"):
+                ask()
+
+
+def test_no_instant_is_too_far_to_ask_for(stored: SqliteProjection) -> None:
+    (message,) = stored.select(Selection())
+    for far in (1 << 63, 1 << 100):
+        assert list(stored.select(Selection(due_before=far))) == [message]
+        assert list(stored.select(Selection(due_before=-far))) == []
+        assert list(stored.select(Selection(after=(far, "")))) == []
+        assert list(stored.select(Selection(after=(-far, "")))) == [message]
 
 
 def test_rows_are_given_back_by_the_log(path: Path) -> None:
