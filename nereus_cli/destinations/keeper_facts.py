@@ -15,6 +15,8 @@ from typing import Final
 import msgspec
 
 _CHECK_BYTES: Final = 9
+_INT_BITS: Final = 31
+_SHOWN: Final = 40
 _PASSING: Final = frozenset(
     {errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.EDQUOT}
     | {errno.EIO, errno.ETIMEDOUT, errno.ETXTBSY, errno.EINTR, errno.ESTALE}
@@ -138,8 +140,16 @@ def fact(words: list[str]) -> Fact | None:
         return None
 
 
+def _number(word: str, bits: int = 63) -> int:
+    """ValueError for one that no clock, no file and no kernel gives."""
+    number = int(word)
+    if abs(number) >> bits:
+        raise ValueError(word[:_SHOWN])
+    return number
+
+
 def _ended(words: list[str]) -> Ended:
-    numbers = [int(word) for word in words[2:16]]
+    numbers = [_number(words[2], _INT_BITS), *map(_number, words[3:16])]
     (status, timed_out, stopped, started, ended, ended_boot, utime, stime, *rest) = numbers
     maxrss, out, err, out_kept, err_kept, survivors = rest
     return Ended(
@@ -166,8 +176,8 @@ _MAKERS: Final[dict[str, Callable[[list[str]], Fact]]] = {
     "DRAINING": lambda words: KeeperDraining(keeper=words[1]),
     "ENDED": _ended,
     "LOST": lambda words: Lost(attempt_id=words[1]),
-    "NOSTART": lambda words: NotStarted(attempt_id=words[1], errno=int(words[2]), what=words[3]),
-    "STARTED": lambda words: Started(attempt_id=words[1], pid=int(words[2]), at_ns=int(words[3])),
+    "NOSTART": lambda words: NotStarted(attempt_id=words[1], errno=_number(words[2], _INT_BITS), what=words[3]),
+    "STARTED": lambda words: Started(attempt_id=words[1], pid=_number(words[2], _INT_BITS), at_ns=_number(words[3])),
     "STOPPED": lambda words: Stopped(attempt_id=words[1]),
     "TIMEDOUT": lambda words: TimedOut(attempt_id=words[1]),
 }

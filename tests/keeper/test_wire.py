@@ -172,3 +172,13 @@ def test_a_line_with_more_words_than_known_is_understood() -> None:
 def test_the_check_is_crc32_in_eight_digits() -> None:
     assert line("A", 1) == b"%08x A 1\n" % crc32(b"A 1")
     assert line("smile ☺") == line("smile \\u263a")
+
+
+@pytest.mark.parametrize("number", [str(1 << 31), str(-(1 << 31)), "9" * 30, "9" * 5_000], ids=len)
+def test_a_number_that_no_kernel_gives_is_no_fact(number: str) -> None:
+    numbers = "0 0 0 10 20 30 1 2 3 4 5 6 7 0"
+    for text in (f"NOSTART na~1 {number} exec", f"STARTED na~1 {number} 1", f"ENDED na~1 {number} {numbers[2:]}"):
+        assert fact(text.split()) is None
+    assert fact(f"STARTED na~1 7 {1 << 63}".split()) is None
+    assert fact(f"ENDED na~1 {numbers[:-1]}{1 << 63}".split()) is None
+    assert fact(f"ENDED na~1 {numbers}".split()) is not None
