@@ -116,7 +116,7 @@ def _read(line: bytes | None) -> Prepared:
     try:
         found = msgspec.json.decode(line or b"", type=PreparedFile)
         payload = base64.b64decode(found.payload_b64, validate=True)
-    except (msgspec.DecodeError, binascii.Error, ValueError):
+    except (msgspec.DecodeError, binascii.Error, ValueError, RecursionError):
         raise _malformed("this is not what nereus prepare printed") from None
     if found.schema != SCHEMA:
         if found.schema.startswith("nereus.prepared/"):

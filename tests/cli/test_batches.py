@@ -177,7 +177,7 @@ def test_a_prepared_file_that_was_changed_is_not_sent(nereus: Nereus, tmp_path: 
         file.write_text(json.dumps(good | change))
         status, error = nereus.json("submit", str(file))
         assert (status, error["error"]) == (2, "USAGE"), change
-    for content in ("", "\n", "nonsense", '{"schema":'):
+    for content in ("", "\n", "nonsense", '{"schema":', '{"x":' + "[" * 4_000):
         file.write_text(content)
         assert nereus.json("submit", str(file))[0] == 2
     newer = base64.b64encode(payload.replace(b"\xa1v\x01", b"\xa1v\x63")).decode()
