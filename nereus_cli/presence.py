@@ -85,7 +85,7 @@ def read_beat(path: str) -> Beat | None:
         if raw and zlib.crc32(body) == int.from_bytes(raw[:4], "big"):
             try:
                 return msgspec.msgpack.decode(body, type=Beat)
-            except msgspec.DecodeError:
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 return None
     return None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -87,10 +88,19 @@ def test_a_dead_owners_socket_means_nobody_and_is_replaced(place: str) -> None:
     assert ask(place) == "none"
 
 
+NO_BEATS = (b"", b"\xc1", b"\x81\xa1x" + b"\x91" * 1_010, b"\x81\xa3pid\xa1\xff")
+
+
+def sealed(body: bytes) -> bytes:
+    """A beat whose checksum is true of its body."""
+    return zlib.crc32(body).to_bytes(4, "big") + len(body).to_bytes(2, "big") + body
+
+
 def test_a_beat_that_cannot_be_read_is_no_beat(place: str, owner: OwnerSocket) -> None:
     owner.beat(beat_of())
     whole = Path(place, "beat").read_bytes()
-    for damaged in (b"", b"\xc1", whole[:20], b"\xff" + whole[1:], whole[:6] + b"\xff" + whole[7:]):
+    changed = bytes([whole[0] ^ 0xFF]) + whole[1:]
+    for damaged in (b"", b"\xc1", whole[:20], changed, whole[:6] + b"\xff" + whole[7:], *map(sealed, NO_BEATS)):
         Path(place, "beat").write_bytes(damaged)
         assert ask(place) == "stale"
         assert read_beat(place) is None
