@@ -74,7 +74,7 @@ def check_format(path: str) -> None:
     try:
         with open(file, "rb") as opened:
             description = msgspec.json.decode(opened.read(4_096), type=_Description)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise CorruptLogError(f"{file} cannot be read: {error}", file=file, position=0) from None
     if description.format > FORMAT:
         raise NewerFormatError(f"the store has format {description.format}, this version knows up to {FORMAT}")

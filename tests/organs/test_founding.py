@@ -16,6 +16,7 @@ from nereus_cli import founding
 from nereus_cli.ports import CorruptLogError, NewerFormatError
 from nereus_cli.store import NoStoreError, open_store
 from nereus_cli.trust import UnsafeError
+from tests.log.watching import Watched
 
 
 def modes(path: Path) -> set[str]:
@@ -123,10 +124,29 @@ def test_a_newer_store_is_refused_and_not_touched(tmp_path: Path, *, create: boo
     assert checksums(path) == before
 
 
-@pytest.mark.parametrize("text", ["", "{", '{"schema":"nereus.store/1"}', "\0" * 40])
+@pytest.mark.parametrize("text", ["", "{", '{"schema":"nereus.store/1"}', "\0" * 40, '{"x":' + "[" * 4_000])
 def test_a_damaged_description_is_corruption_not_a_newer_format(tmp_path: Path, text: str) -> None:
     path = tmp_path / "store"
     open_store(str(path), create=True).close()
     (path / "store.json").write_text(text, encoding="ascii")
     with pytest.raises(CorruptLogError, match=r"store\.json"):
         open_store(str(path))
+
+
+def test_what_is_founded_is_durable_before_anything_is_appended(tmp_path: Path) -> None:
+    path = tmp_path / "above" / "store"
+    changed = founding.make_directory(str(path))
+    disk = Watched()
+    founding.furnish(str(path), disk, changed)
+    aside = f"store.json.{os.getpid()}"
+    assert disk.calls() == [
+        *(f"make {name}" for name in founding.FOLDERS),
+        f"truncate {aside}",
+        f"write {aside}",
+        f"sync {aside}",
+        "link store.json",
+        f"unlink {aside}",
+        "sync store",
+        "sync above",
+        f"sync {tmp_path.name}",
+    ]
