@@ -168,6 +168,25 @@ class SystemDisk:
         return True
 
 
+def stands(path: str) -> bool:
+    """Whether something has this name. Raises the OSError of a system that does not say: what cannot be looked at is
+    not missing."""
+    return _mode_of(path, follow=False) is not None
+
+
+def is_directory(path: str) -> bool:
+    """Whether that is a directory, or a link to one. Raises as ``stands``."""
+    mode = _mode_of(path, follow=True)
+    return mode is not None and stat.S_ISDIR(mode)
+
+
+def _mode_of(path: str, *, follow: bool) -> int | None:
+    try:
+        return os.stat(path, follow_symlinks=follow).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
 def _mode_of_ours(fd: int, name: str, links: int) -> int:
     found = os.fstat(fd)
     if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_nlink > links:

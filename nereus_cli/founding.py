@@ -13,6 +13,7 @@ from typing import Final
 
 import msgspec
 
+from nereus_cli.disk import stands
 from nereus_cli.ports import CorruptLogError, Disk, NewerFormatError
 
 FORMAT: Final = 1
@@ -29,8 +30,8 @@ class _Description(msgspec.Struct, frozen=True):
 
 
 def is_store(path: str) -> bool:
-    """Whether a description stands there, readable or not."""
-    return os.path.lexists(f"{path}/{DESCRIPTION}")
+    """Whether a description stands there, readable or not. Raises OSError where nobody may say."""
+    return stands(f"{path}/{DESCRIPTION}")
 
 
 def make_directory(path: str) -> Sequence[str]:
@@ -83,7 +84,7 @@ def check_format(path: str) -> None:
 def _missing_below(path: str) -> list[str]:
     """The directories that have to be made, innermost first."""
     missing = []
-    while not os.path.lexists(path):
+    while not stands(path):
         missing.append(path)
         path = os.path.dirname(path)
     return missing

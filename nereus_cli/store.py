@@ -24,7 +24,7 @@ from nereus_cli import founding, trust
 from nereus_cli.answers import Answer, conflict, differing
 from nereus_cli.clock import HostClock
 from nereus_cli.codec import UndecodableError, decode_command
-from nereus_cli.disk import SystemDisk
+from nereus_cli.disk import SystemDisk, is_directory, stands
 from nereus_cli.domain.facts import Descriptor
 from nereus_cli.domain.limits import PRODUCTION, Limits
 from nereus_cli.domain.message import Message
@@ -299,8 +299,8 @@ def open_store(path: str, *, create: bool = False, limits: Limits = PRODUCTION) 
     if new:
         trust.judge_place(path)
     changed = founding.make_directory(path) if new else ()
-    if not os.path.isdir(path):
-        there = os.path.lexists(path)
+    if not is_directory(path):
+        there = stands(path)
         msg = f"{path} is not a directory" if there else f"there is no store at {path}: nereus init makes one"
         raise NoStoreError(msg)
     trust.judge(path)
@@ -310,13 +310,13 @@ def open_store(path: str, *, create: bool = False, limits: Limits = PRODUCTION) 
         msg = f"{path} is not a store: it has no {founding.DESCRIPTION}"
         raise NoStoreError(msg)
     founding.check_format(path)
-    if not os.path.isdir(f"{path}/log"):
+    if not is_directory(f"{path}/log"):
         # Its folder is made before the description: without one the log was lost, and a new one would hide that.
         msg = f"the store {path} has lost its log"
         raise CorruptLogError(msg, file=f"{path}/log", position=1)
     clock = HostClock()
     # Rows were folded from a log: one that has lost its segments since then must not begin anew.
-    log = _log_of(path, clock, limits, create=create and not os.path.lexists(f"{path}/projection/state.db"))
+    log = _log_of(path, clock, limits, create=create and not stands(f"{path}/projection/state.db"))
     return Store(path, log, clock, limits)
 
 
@@ -338,7 +338,7 @@ def _applied(path: str, store_id: bytes) -> int:
 
 def _rows_of(path: str, store_id: bytes) -> SqliteProjection | None:
     file = f"{path}/projection/state.db"
-    if not os.path.exists(file):
+    if not stands(file):
         return None
     from pathlib import Path
 

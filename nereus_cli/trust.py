@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import stat
 
+from nereus_cli.disk import is_directory, stands
 from nereus_cli.domain.records import Permission
 
 STORE_MODE = 0o700
@@ -42,12 +43,12 @@ def judge(path: str) -> Permission:
 
 def judge_place(path: str) -> None:
     """As ``judge`` for what is above a store that is yet to be made, so that a refusal leaves nothing behind."""
-    if os.path.lexists(path):
+    if stands(path):
         return
     above = os.path.dirname(path)
-    while not os.path.lexists(above):
+    while not stands(above):
         above = os.path.dirname(above)
-    if os.path.isdir(above):
+    if is_directory(above):
         _judge_ancestors(os.path.join(os.path.realpath(above), os.path.basename(path)), os.geteuid())
 
 

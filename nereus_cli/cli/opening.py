@@ -6,6 +6,7 @@ import contextlib
 import os
 from typing import TYPE_CHECKING
 
+from nereus_cli import founding
 from nereus_cli.cli.exits import CANNOT_CREATE, DAMAGED, Failure, of_system
 from nereus_cli.store import NoStoreError, open_store
 
@@ -33,7 +34,7 @@ def for_writing(call: Call, *, create: bool) -> Store:
     path = call.store_path()
     if not create:
         return for_reading(call)
-    existed = os.path.lexists(os.path.join(path, "store.json"))
+    existed = founding.is_store(path)
     try:
         return open_store(path, create=True)
     except NoStoreError as error:

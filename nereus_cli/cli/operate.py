@@ -7,6 +7,7 @@ import tempfile
 import time
 from typing import TYPE_CHECKING, Final
 
+from nereus_cli import founding
 from nereus_cli.cli import opening, output
 from nereus_cli.cli.exits import DAMAGED, DONE, usage
 from nereus_cli.domain.instant import SECOND
@@ -65,7 +66,7 @@ def _reporter(call: Call) -> Callable[[str, dict[str, object]], None]:
 def init(call: Call) -> int:
     """Makes the store, or finds it."""
     path = os.path.abspath(call.store_path())
-    existed = os.path.lexists(os.path.join(path, "store.json"))
+    existed = founding.is_store(path)
     opening.for_writing(call, create=True).close()
     if call.json:
         output.document({"schema": "nereus.init/1", "store": path, "created": not existed})

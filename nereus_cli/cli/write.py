@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -10,6 +9,7 @@ from nereus_cli import trust
 from nereus_cli.cli import exits, lines, opening, output, wishes
 from nereus_cli.cli.exits import Failure, usage
 from nereus_cli.cli.sending import Item, Sender, send_all
+from nereus_cli.disk import is_directory
 
 if TYPE_CHECKING:
     from nereus_cli.cli.call import Call
@@ -71,7 +71,7 @@ def _controlled(call: Call, line: int, name: bytes | None, decision: Permission 
 def decision_at(call: Call) -> Permission:
     """What allows this process to write there; raises what trust.judge raises."""
     path = call.store_path()
-    return trust.judge(path) if os.path.isdir(path) else trust.permission(trust.STORE_MODE)
+    return trust.judge(path) if is_directory(path) else trust.permission(trust.STORE_MODE)
 
 
 def waits(call: Call, *, default: bool) -> bool:
@@ -97,7 +97,7 @@ def dry_run(call: Call, prepared: Prepared) -> int:
     from nereus_cli.render.machine import asked_for, dry
 
     path = call.store_path()
-    if os.path.isdir(path):
+    if is_directory(path):
         opening.for_reading(call).close()
     command = prepared.command
     due = asked_for(command, command.context.requested_at)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import pty
 import resource
@@ -14,6 +15,7 @@ import tomllib
 from collections.abc import Callable
 from json import loads
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -369,3 +371,26 @@ def test_an_error_of_our_own_is_one_line_and_70(nereus: Nereus, monkeypatch: pyt
     assert nereus.json("list")[1]["error"] == "BUG"
     monkeypatch.setenv("NEREUS_DEBUG", "1")
     assert any("Traceback" in line for line in nereus("list").notes)
+
+
+@pytest.mark.parametrize("place", ["", "/store.json", "/log"])
+@pytest.mark.parametrize(("number", "status"), [(errno.EIO, 74), (errno.ENOMEM, 75), (errno.EACCES, 77)])
+def test_what_cannot_be_looked_at_is_not_taken_to_be_missing(
+    nereus: Nereus, monkeypatch: pytest.MonkeyPatch, place: str, number: int, status: int
+) -> None:
+    """Neither "no store here", nor damage, nor a store begun anew over one whose files only could not be seen."""
+    nereus(*ONE)
+    look = os.stat
+
+    def refused(path: Any, *rest: Any, **more: Any) -> os.stat_result:  # noqa: ANN401 -- those of os.stat
+        if path == f"{nereus.store}{place}":
+            raise OSError(number, os.strerror(number), path)
+        return look(path, *rest, **more)
+
+    for line in (("schedule", "--in", "1h", "--id", "y", "--", "true"), ("cancel", "x"), ("show", "x"), ("init",)):
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "stat", refused)
+            found = nereus.json(*line)
+        assert found[0] == status, (line, found)
+    assert nereus.json("verify")[0] == 0
+    assert nereus.json("show", "x")[1]["state"] == "SCHEDULED"
