@@ -28,7 +28,7 @@ class Judge:
 
     def line(self) -> list[str]:
         """The scene's line as it is called."""
-        words = [str(self.store / "batch") if word == "batch" else word for word in self.scene.line]
+        words = [str(self.store.parent / "batch") if word == "batch" else word for word in self.scene.line]
         return ["--store", str(self.store), "--json", *words]
 
     def complaints(self, faulted: Called) -> Iterator[str]:

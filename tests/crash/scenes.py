@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
+import signal
+import socket
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -92,6 +96,20 @@ def unmarked(call: Warm, store: Path) -> None:
     (store / "log" / "mark" / "durable").unlink()
 
 
+def dead_owner(call: Warm, store: Path) -> None:
+    """An owner was killed: its socket and its beat are still there, and so are the rows it had folded."""
+    some(call, store)
+    pid = call.begin("--store", str(store), "run")
+    os.kill(pid, signal.SIGUSR1)
+    end = time.monotonic() + 20
+    while not ((store / "owner" / "beat").exists() and (store / "projection" / "state.db").exists()):
+        if time.monotonic() > end:
+            raise RuntimeError("no owner")
+        time.sleep(0.01)
+    os.kill(pid, signal.SIGKILL)
+    call.end(pid)
+
+
 def due(call: Warm, store: Path) -> None:
     """One message is due, and leaves a line beside the store when it is delivered."""
     script = f'echo "$NEREUS_ATTEMPT_ID" >> {store.parent}/effects'
@@ -102,7 +120,7 @@ def batch(call: Warm, store: Path) -> None:
     """A file of three lines."""
     some(call, store)
     lines = [f'{{"id":"{name}","in":"1h","argv":["true"]}}\n' for name in ("kill-x", "kill-y", "kill-z")]
-    (store / "batch").write_text("".join(lines))
+    (store.parent / "batch").write_text("".join(lines))
 
 
 SCHEDULE: Final = ("schedule", "--id", "kill-x", "--command-id", "kill-command", *LATER, "--", "true")
@@ -119,6 +137,7 @@ SCENES: Final = (
     Scene(name="behind a sync of unknown end", prepare=died(Fault(at=1, only="sync_data")), line=SCHEDULE),
     Scene(name="behind half a frame", prepare=died(Fault(at=1, only="write_at", short=True)), line=SCHEDULE),
     Scene(name="without a mark", prepare=unmarked, line=SCHEDULE),
+    Scene(name="beside a dead owner", prepare=dead_owner, line=SCHEDULE),
     Scene(name="owner", prepare=due, line=_RUN, state="PUBLISHED", effects=True),
     Scene(name="keeper", prepare=due, line=_RUN, state="PUBLISHED", effects=True, keeper=True),
 )
@@ -144,8 +163,12 @@ class Templates:
                 return
             self.store.rename(template)
         if any(template.iterdir()):
-            shutil.copytree(template, self.store, symlinks=True)
+            shutil.copytree(template, self.store, symlinks=True, ignore=shutil.ignore_patterns("sock", "*.sock"))
             moved(self.store / "log")
+            if (template / "owner" / "sock").exists():
+                # A name without a listener, as the dead leave it.
+                with socket.socket(socket.AF_UNIX) as deaf:
+                    deaf.bind(str(self.store / "owner" / "sock"))
 
     def clear(self) -> None:
         """Nothing of the point before."""

@@ -57,20 +57,27 @@ class Fault(msgspec.Struct, frozen=True):
 class Watcher:
     """An strace that holds on to a process until one of them ends; ``file`` is its trace."""
 
-    def __init__(self, pid: int, file: Path, options: Sequence[str], *, follow: bool = False) -> None:
-        """Returns when the process is held. Without ``follow`` only its first thread is."""
-        more = ("-f",) if follow else ()
-        command = ["strace", "-qq", "-y", "-s", "0", *more, *options, "-o", str(file), "-p", str(pid)]
+    def __init__(self, pids: int | Sequence[int], file: Path, options: Sequence[str], *, follow: bool = False) -> None:
+        """Returns when the processes are held. Without ``follow`` only their first threads are."""
+        pids = [pids] if isinstance(pids, int) else list(pids)
+        more = ["-f"] if follow else []
+        more += [word for pid in pids for word in ("-p", str(pid))]
+        command = ["strace", "-qq", "-y", "-s", "0", *options, "-o", str(file), *more]
         self.file = file
         self._process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
         end = time.monotonic() + _ATTACH_S_MAX
-        while not _is_traced(pid):
+        while not all(map(_is_traced, pids)):
             if time.monotonic() > end or self._process.poll() is not None:
                 self.close()
                 raise RuntimeError("strace does not take hold")
             time.sleep(0.001)
+
+    def stop(self) -> None:
+        """Lets go of everything that is still held."""
+        self._process.terminate()
+        self._process.wait()
 
     def close(self) -> None:
         """Waits for its end, which comes with that of what it watched; ends it if it must."""

@@ -56,6 +56,11 @@ class Warm:
             env=environment(),
         )
 
+    @property
+    def pid(self) -> int:
+        """That of the process from which calls are forked."""
+        return self._server.pid
+
     def __enter__(self) -> Self:
         return self
 
