@@ -41,20 +41,21 @@ class Point(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """What is tried at each call: deaths, or not; every error, or ``errors`` drawn for each call; at looks too, or at
-    one of ``looks`` of them only."""
+    """What is tried at each call: deaths, at looks too or not; every error, or ``errors`` drawn for each call. Only one
+    of ``looks`` calls that change nothing is tried, and one of ``calls`` of the others."""
 
-    deaths: bool = True
     deaths_at_looks: bool = False
     errors: int = len(ERRORS)
     looks: int = 1
+    calls: int = 1
 
     def points(self, calls: Sequence[str], choose: random.Random) -> Iterator[Point]:
         """Every point of a run that makes these calls."""
         for at, name in enumerate(calls, 1):
-            if name in LOOKS and self.looks > 1 and choose.randrange(self.looks):
+            every = self.looks if name in LOOKS else self.calls
+            if every > 1 and choose.randrange(every):
                 continue
-            if self.deaths and (self.deaths_at_looks or name not in LOOKS):
+            if self.deaths_at_looks or name not in LOOKS:
                 yield from _deaths(at, name)
             yield from self._errors(at, name, choose)
 

@@ -104,8 +104,8 @@ def run(budget: Budget) -> Row:
     plan = Plan(deaths_at_looks=True) if budget.long else Plan(errors=1, looks=2)
     for scenario in SCENARIOS:
         sweep(tally, scenario, plan, budget)
-    calls = "deaths whole" if not budget.long else "whole"
-    tally.notes.append(calls if budget.long else f"{calls}, errors 1 of {len(ERRORS)} drawn for each call")
+    drawn = f"deaths whole, errors 1 of {len(ERRORS)} drawn for each call, 1 of 2 looks"
+    tally.notes.append("whole" if budget.long else drawn)
     return tally.row()
 
 
