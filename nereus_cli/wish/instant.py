@@ -56,7 +56,7 @@ def parse_instant(text: str, *, zone: str | None, gap: str | None, fold: str | N
     shown = None if zone is None else find_zone(zone)
     if text.startswith("@"):
         return _resolved(text, shown, _unix(text), None, 0)
-    stamp = read_stamp(text) if len(text) <= _LENGTH_MAX else None
+    stamp = _stamp(text)
     if stamp is None:
         raise _malformed(text, now_ns)
     where = shown if stamp.zone is None else find_zone(stamp.zone)
@@ -76,6 +76,10 @@ def parse_instant(text: str, *, zone: str | None, gap: str | None, fold: str | N
         _check_leap_second(text, second)
         rule = rule or "leap-second"
     return _resolved(text, where, _instant_ns(second, stamp), rule, offset_s)
+
+
+def _stamp(text: str) -> Stamp | None:
+    return read_stamp(text) if len(text) <= _LENGTH_MAX else None
 
 
 def _check_rule(name: str, rule: str | None, rules: tuple[str, str]) -> None:
@@ -187,6 +191,9 @@ def _nearest(text: str, now_ns: int) -> str | None:
     from nereus_cli.wish.mend import stamp_rewrites
 
     for rewrite in stamp_rewrites(text[:_LENGTH_MAX]):
+        if rewrite[0] != "@" and _stamp(rewrite) is None:
+            # As malformed as the text: reading it would ask for its own nearest, and so on for ever.
+            continue
         try:
             parse_instant(rewrite, zone="UTC", gap="later", fold="first", now_ns=now_ns)
         except Refusal:
