@@ -52,12 +52,15 @@ def _address(directory: int) -> str:
 
 
 def probe(path: str, monotonic_ns: int, boot_id: bytes) -> Presence:
-    """Looks at the owner's directory at ``path``; never waits for anybody."""
+    """Looks at the owner's directory at ``path``; never waits for anybody. An owner that cannot be asked is none."""
     if not os.path.lexists(f"{path}/{_SOCKET}"):
         return Presence("none")
     import socket
 
-    directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        return Presence("none")
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as door:
             door.setblocking(False)  # noqa: FBT003 -- the standard library's signature

@@ -5,6 +5,7 @@ QUEUED is said when ``append`` has returned, and not before; from then on nothin
 
 from __future__ import annotations
 
+import contextlib
 import signal
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -69,7 +70,9 @@ class Sender:
     def finish(self) -> int:
         """The exit status of everything that was sent."""
         if self._store is not None:
-            self._store.close()
+            # What was acknowledged does not depend on how its files are closed.
+            with contextlib.suppress(OSError):
+                self._store.close()
         return together(self._statuses)
 
     # ------------------------------------------------------------------------------------------------- appending
@@ -156,8 +159,11 @@ class Sender:
             self._call.status = told.status
         try:
             self._print(told.answer, told.status, None if self._single else told.item.line)
-        except output.Unprintable as error:
-            output.note(f"the receipt could not be printed ({error}), it says: {_summary(told.answer)}")
+        except output.ReaderGone:
+            raise
+        except Exception as error:  # noqa: BLE001 -- it is on disk: whatever keeps us from saying so, the status says it
+            with contextlib.suppress(Exception):
+                output.note(f"the receipt could not be printed ({error}), it says: {_summary(told.answer)}")
 
     def _tell_failure(self, told: Told, failure: Failure) -> None:
         if self._single:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shlex
 import signal
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
 
@@ -108,3 +111,44 @@ def test_a_result_that_is_not_durable_yet_is_pending(nereus: Nereus, monkeypatch
     monkeypatch.setattr("nereus_cli.cli.asking._SYNC_WAIT_S", 0.01)
     status, error = nereus.json("result", "somebody")
     assert (status, error["error"]) == (15, "PENDING")
+
+
+def broken(*_: object, **__: object) -> NoReturn:
+    raise OSError(errno.EMFILE, "Too many open files")
+
+
+@pytest.mark.parametrize("where", ["presence", "receipt", "close"])
+@pytest.mark.parametrize("machine", [True, False])
+def test_what_is_on_disk_is_never_said_to_have_failed(
+    nereus: Nereus, monkeypatch: pytest.MonkeyPatch, where: str, *, machine: bool
+) -> None:
+    """Whatever goes wrong behind the append: asking for the owner, making the receipt, closing the files."""
+    from nereus_cli.render import human
+    from nereus_cli.render import machine as documents
+
+    nereus("init")
+    places: dict[str, list[tuple[object, str]]] = {"presence": [(Store, "presence")], "close": [(Store, "close")]}
+    places["receipt"] = [(human, "receipt_line"), (documents, "receipt")]
+    line = ("schedule", "--in", "1h", "--id", "x", "--", "true")
+    with monkeypatch.context() as patched:
+        patched.setattr(Store, "refuse_unreadable", lambda _: None)
+        for owner, name in places[where]:
+            patched.setattr(owner, name, broken)
+        ran = nereus(*(("--json",) if machine else ()), *line)
+    assert ran.status == 0, ran
+    assert nereus.json("show", "x")[1]["state"] == "SCHEDULED"
+
+
+def test_an_owner_that_cannot_be_asked_is_none(nereus: Nereus, monkeypatch: pytest.MonkeyPatch) -> None:
+    nereus("init")
+    (nereus.store / "owner" / "sock").touch()
+    look = os.open
+
+    def refused(path: Any, *rest: Any, **more: Any) -> int:  # noqa: ANN401 -- those of os.open
+        if path == f"{nereus.store}/owner":
+            broken()
+        return look(path, *rest, **more)
+
+    monkeypatch.setattr(os, "open", refused)
+    status, receipt = nereus.json("schedule", "--in", "1h", "--id", "x", "--", "true")
+    assert (status, receipt["outcome"], receipt["daemon"]) == (0, "APPLIED", "none")
