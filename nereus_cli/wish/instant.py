@@ -191,10 +191,10 @@ def _nearest(text: str, now_ns: int) -> str | None:
     from nereus_cli.wish.mend import stamp_rewrites
 
     for rewrite in stamp_rewrites(text[:_LENGTH_MAX]):
-        if rewrite[0] != "@" and _stamp(rewrite) is None:
-            # As malformed as the text: reading it would ask for its own nearest, and so on for ever.
-            continue
         try:
+            if rewrite[0] != "@" and _stamp(rewrite) is None:
+                # As malformed as the text: reading it would ask for its own nearest, and so on for ever.
+                continue
             parse_instant(rewrite, zone="UTC", gap="later", fold="first", now_ns=now_ns)
         except Refusal:
             continue
