@@ -63,6 +63,15 @@ class Appender:
                 parts.append(part)
         return b"".join(parts)
 
+    def kill_and_hear(self, said: Said) -> int:
+        """Ends it and takes what it had said, which outlives it in the pipe."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+        _, status = os.waitpid(self.pid, 0)
+        said.take(self.lines())
+        os.close(self._reading)
+        return os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
+
     def kill(self) -> int:
         """Ends it; the signal it ended by (0: it had ended by itself)."""
         with contextlib.suppress(ProcessLookupError):
