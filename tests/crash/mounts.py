@@ -49,11 +49,7 @@ class Image:
 
     def cut(self) -> None:
         """The power is gone: nothing that is not on the medium ever gets there."""
-        fd = os.open(self.place, os.O_RDONLY)
-        try:
-            fcntl.ioctl(fd, _GOING_DOWN, struct.pack("I", _NOTHING_MORE))
-        finally:
-            os.close(fd)
+        shut_down(self.place)
 
     def unmount(self) -> None:
         """Waits for those that were killed a moment ago to be gone."""
@@ -67,6 +63,15 @@ class Image:
     def write_back(self) -> None:
         """What the system does by itself every half a minute: everything written so far gets to the medium."""
         subprocess.run(["sync", "-f", str(self.place)], check=True, capture_output=True)
+
+
+def shut_down(place: Path) -> None:
+    """Ends the file system that is mounted there, in the middle of everything."""
+    fd = os.open(place, os.O_RDONLY)
+    try:
+        fcntl.ioctl(fd, _GOING_DOWN, struct.pack("I", _NOTHING_MORE))
+    finally:
+        os.close(fd)
 
 
 def kinds() -> list[str]:
@@ -85,6 +90,14 @@ def why_not() -> str:
     if tried.returncode:
         return f"no loop device or no namespace: {tried.stderr.strip()}"
     return ""
+
+
+def why_no_disk() -> str:
+    """Why nbdkit cannot play a disk here; empty where it can."""
+    tried = subprocess.run(["nbdkit", "--dump-plugin", "python"], check=False, capture_output=True, text=True)
+    if tried.returncode:
+        return f"nbdkit has no Python: {tried.stderr.strip()}"
+    return "" if os.path.exists("/dev/fuse") else "there is no /dev/fuse"
 
 
 def apart() -> list[str]:

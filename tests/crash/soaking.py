@@ -119,7 +119,7 @@ class Soak:
             words = [verb, *(("--id", name) if verb == "schedule" else (name,)), *(() if verb == "cancel" else when)]
             words += ["--", "sh", "-c", script] if verb == "schedule" else []
             pid = call.begin("--store", str(self.store), "--json", *words)
-            self._note(self._struck(call, pid, "caller", chance.random() * 0.04 if chance.random() < 0.6 else None))
+            self._note(self._struck(call, pid, "caller", chance.random() * 0.08 if chance.random() < 0.6 else None))
 
     def _owners(self, call: Warm) -> None:
         chance = random.Random(f"{self.seed}/owners")
@@ -169,9 +169,9 @@ def keepers_of(store: Path) -> list[int]:
     found = []
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError):
-            if entry.name.isdigit() and b"keeper/__main__.py" in (entry / "cmdline").read_bytes():
-                if str(store) in {os.readlink(fd) for fd in (entry / "fd").iterdir()}:
-                    found.append(int(entry.name))
+            keeps = entry.name.isdigit() and b"keeper/__main__.py" in (entry / "cmdline").read_bytes()
+            if keeps and str(store) in {os.readlink(fd) for fd in (entry / "fd").iterdir()}:
+                found.append(int(entry.name))
     return found
 
 
