@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import signal
 import stat
@@ -163,6 +164,30 @@ def test_an_exception_while_waiting_leaves_the_lock_free(directory: int) -> None
         signal.signal(signal.SIGUSR1, before)
     DISK.unlock(first)
     assert DISK.try_lock(third)
+
+
+def test_an_exception_just_behind_the_grant_leaves_the_lock_free(
+    directory: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a signal may come when the kernel has given the lock and nobody has been told yet."""
+    disk = SystemDisk()
+    ours, theirs = (disk.open_file("lock", below=directory, create=True) for _ in range(2))
+    flock = fcntl.flock
+
+    def interrupted(fd: int, how: int) -> None:
+        if fd == ours and how != fcntl.LOCK_UN:
+            if how & fcntl.LOCK_NB:
+                raise BlockingIOError
+            flock(fd, how)
+            raise KeyboardInterrupt
+        flock(fd, how)
+
+    monkeypatch.setattr(fcntl, "flock", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        disk.lock(ours, 5)
+    assert disk.try_lock(theirs)
+    for fd in (ours, theirs):
+        disk.close(fd)
 
 
 def test_a_holder_is_not_known_where_there_is_no_table(directory: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from nereus_cli.log import mark as marks
 from nereus_cli.log.files import FileLog
 from nereus_cli.log.mark import Note
 from nereus_cli.ports import CorruptLogError, OwnerHead
+from nereus_cli.testing import Fault, FaultDisk
 from tests.log.world import LARGE, SMALL, Ledger, SetClock, fast_directory, open_log
 
 
@@ -137,6 +139,21 @@ def test_an_unreadable_note_is_a_sync_of_unknown_result(top: Path) -> None:
     ledger.append(log, ledger.payloads(2))
     assert log.verify().segments == 2
     ledger.check(log)
+
+
+def test_an_old_mark_of_a_segment_that_was_poisoned_is_outrun(top: Path) -> None:
+    """Such a segment has no SEAL: only its successor tells that it is not the newest any more."""
+    path, ledger = top / "log", Ledger()
+    log = open_log(path, create=True)
+    ledger.append(log, ledger.payloads(2))
+    mark, note = (path / "mark" / "durable").read_bytes(), (path / "syncing").read_bytes()
+    fault = Fault(at=1, only="sync_data", error=errno.EIO)
+    ledger.append(open_log(path, disk=FaultDisk(SystemDisk(), faults=(fault,))), ledger.payloads(2))
+    assert log.verify().segments == 2
+    (path / "mark" / "durable").write_bytes(mark)
+    (path / "syncing").write_bytes(note)
+    ledger.append(open_log(path), ledger.payloads(1))
+    ledger.check(open_log(path))
 
 
 def test_a_mark_from_the_future_of_another_file_proves_nothing(top: Path) -> None:
