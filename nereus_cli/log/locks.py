@@ -21,7 +21,12 @@ class Lock:
 
     def try_take(self) -> bool:
         """Takes it if nobody has it."""
-        self.held = self._disk.try_lock(self._fd)
+        try:
+            self.held = self._disk.try_lock(self._fd)
+        except BaseException:
+            # It may have been granted all the same.
+            self.free()
+            raise
         return self.held
 
     def take(self, seconds: float, guard: Guard | None = None) -> None:
@@ -37,8 +42,7 @@ class Lock:
             if guard is not None:
                 guard.shut()
         except BaseException:
-            self._disk.unlock(self._fd)
-            self.held = False
+            self.free()
             raise
         if not self.held:
             holder = self.holder()
@@ -47,8 +51,12 @@ class Lock:
     def drop(self) -> None:
         """Gives it back; harmless when not held."""
         if self.held:
-            self.held = False
-            self._disk.unlock(self._fd)
+            self.free()
+
+    def free(self) -> None:
+        """Gives it back where an exception keeps anybody from knowing whether it is held."""
+        self._disk.unlock(self._fd)
+        self.held = False
 
     def holder(self) -> int | None:
         """The pid of the holder, where the kernel says it."""

@@ -98,7 +98,7 @@ class Room:
         for name in ("append_lock", "sync_lock"):
             if name in self.__dict__:
                 lock: Lock = self.__dict__[name]
-                lock.drop()
+                lock.free()
 
     # -- mark and note
 
