@@ -59,6 +59,14 @@ class Plan(msgspec.Struct, frozen=True):
                 yield from _deaths(at, name)
             yield from self._errors(at, name, choose)
 
+    def said(self) -> str:
+        """How much of everything that is."""
+        shares = {"calls that change something": self.calls, "looks": self.looks}
+        parts = [f"{name} whole" if share == 1 else f"1 of {share} {name}" for name, share in shares.items()]
+        every = self.errors >= len(ERRORS)
+        parts.append("errors whole" if every else f"errors {self.errors} of {len(ERRORS)} drawn for each call")
+        return ", ".join(parts)
+
     def _errors(self, at: int, name: str, choose: random.Random) -> Iterator[Point]:
         number = min(self.errors, len(ERRORS))
         for error in ERRORS if number == len(ERRORS) else choose.sample(ERRORS, number):

@@ -11,7 +11,7 @@ from nereus_cli.testing import CrashedError, Fault, FaultDisk, Medium, Nothing, 
 from nereus_cli.testing.medium import Choice
 from tests.log.world import Ledger, fast_directory, open_log, rebooted
 from tests.reliability.row import Budget, Goal, Row, Tally
-from tests.seams.faults import ERRORS, Plan
+from tests.seams.faults import Plan
 from tests.seams.scenarios import SCENARIOS, Scenario
 
 
@@ -32,10 +32,18 @@ class Run:
         self._act()
         self.calls = list(self.disk.calls)
         self.crashed = self.disk.crashed
-        self.disk.forget()
+        if self.crashed:
+            self.disk.forget()
 
     def check(self, seed: int) -> None:
-        """The next process of the same boot finds a sound log, and so does the first one behind a power cut."""
+        """Another process of the same boot finds a sound log, even while this one lives on, and so does the first one
+        behind a power cut."""
+        try:
+            self._check(seed)
+        finally:
+            self.disk.forget()
+
+    def _check(self, seed: int) -> None:
         if self.wrong is not None:
             raise AssertionError(f"ended with {self.wrong!r}") from self.wrong
         acknowledged = dict(self.ledger.acknowledged)
@@ -63,7 +71,7 @@ class Run:
         ledger.number = 1_000
         ledger.acknowledged = dict(acknowledged)
         ledger.refused = list(self.ledger.refused) if path == self.path else []
-        log = open_log(path, boot=boot, create=self.scenario.create)
+        log = open_log(path, boot=boot, create=self.scenario.create, wait=0.2)
         try:
             ledger.check(log)
         finally:
@@ -104,8 +112,7 @@ def run(budget: Budget) -> Row:
     plan = Plan(deaths_at_looks=True) if budget.long else Plan(errors=1, looks=2)
     for scenario in SCENARIOS:
         sweep(tally, scenario, plan, budget)
-    drawn = f"deaths whole, errors 1 of {len(ERRORS)} drawn for each call, 1 of 2 looks"
-    tally.notes.append("whole" if budget.long else drawn)
+    tally.notes.append(plan.said())
     return tally.row()
 
 

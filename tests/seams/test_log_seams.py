@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from nereus_cli.log import room
+from nereus_cli.log.locks import Lock
 from nereus_cli.testing import FaultDisk
 from tests.reliability.row import Budget, Tally
 from tests.seams.faults import Plan
@@ -50,6 +51,13 @@ def test_a_note_that_is_not_written_is_noticed(monkeypatch: pytest.MonkeyPatch) 
     evicting = [scenario for scenario in SCENARIOS if scenario.evict]
     for scenario in evicting:
         sweep(tally, scenario, FEW, Budget())
+    assert tally.violations
+
+
+def test_a_lock_that_is_never_given_back_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Lock, "free", lambda _self: None)
+    tally = Tally()
+    sweep(tally, APPENDING, Plan(errors=1, looks=50, calls=10), Budget())
     assert tally.violations
 
 

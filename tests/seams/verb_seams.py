@@ -17,7 +17,7 @@ from nereus_cli.testing.medium import Choice
 from tests.log.world import fast_directory, open_log, rebooted
 from tests.reliability.row import Budget, Goal, Row, Tally
 from tests.seams import front
-from tests.seams.faults import ERRORS, Plan, Point
+from tests.seams.faults import Plan, Point
 from tests.seams.log_seams import found
 from tests.seams.verbs import STORE, Ground, Line, founded, pairs
 
@@ -215,7 +215,7 @@ def sweep(tally: Tally, template: Template, plan: Plan, budget: Budget) -> None:
 def run(budget: Budget) -> Row:
     """All lines on all grounds; the short budget draws its errors and looks at a part of the looks."""
     tally = Tally()
-    plan = Plan(deaths_at_looks=True) if budget.long else Plan(errors=1, looks=12, calls=2)
+    plan = Plan(errors=2, looks=2) if budget.long else Plan(errors=1, looks=12, calls=2)
     with fast_directory() as top:
         original = top / "original"
         original.mkdir()
@@ -225,8 +225,7 @@ def run(budget: Budget) -> Row:
             room.mkdir()
             sweep(tally, Template(room, original, line, ground), plan, budget)
             shutil.rmtree(room)
-    drawn = f"1 of 2 calls that change something, 1 of 12 looks, errors 1 of {len(ERRORS)} at each"
-    tally.notes.append("whole" if budget.long else drawn)
+    tally.notes.append(plan.said())
     return tally.row()
 
 
