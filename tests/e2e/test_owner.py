@@ -199,15 +199,27 @@ def test_a_copy_runs_on_its_own_and_repeats_nothing(shop: Shop) -> None:
     assert "owner.elsewhere" in shop.log.read_text("utf-8")
 
 
-def test_an_owner_that_meets_another_in_the_log_ends_and_does_nothing(shop: Shop) -> None:
-    """As if every lock had succeeded twice: the chain in the log is the second line of defence."""
-    effects = shop.place / "effects"
-    shop.call("init")
-    first = shop.daemon()
+def succeeded(shop: Shop) -> None:
+    """Another owner's record stands in the log, as if every lock had succeeded twice."""
     with open_store(str(shop.store)) as store:
         head = store.view().head()
         rival = OwnerAcquired("elsewhere", 1, 1, "0")
         store.log.claim(OwnerHead(head.owner_position, head.epoch), encode_mutation(rival))
+
+
+def test_an_owner_with_nothing_to_write_ends_too_when_it_meets_another(shop: Shop) -> None:
+    shop.call("init")
+    first = shop.daemon()
+    succeeded(shop)
+    assert first.wait(timeout=10) == 75
+
+
+def test_an_owner_that_meets_another_in_the_log_ends_and_does_nothing(shop: Shop) -> None:
+    """The chain in the log is the second line of defence."""
+    effects = shop.place / "effects"
+    shop.call("init")
+    first = shop.daemon()
+    succeeded(shop)
     shop.schedule("x", "--", "sh", "-c", f"echo x >> {effects}")
     assert first.wait(timeout=10) == 75
     assert lines(effects) == []

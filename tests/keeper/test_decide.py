@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nereus_cli.destinations import keeper_decide
 from nereus_cli.destinations.keeper_decide import (
     COPIED,
     DOUBTED,
@@ -212,6 +213,21 @@ def test_a_start_that_failed_and_one_that_was_closed(place: Place) -> None:
     assert place.decide() == NotStarted(attempt_id=NAME, errno=errno.ENOENT, what="exec")
     place.evidence(TAKEN, ("CLOSED", NAME))
     assert place.decide() == DoorClosed(attempt_id=NAME)
+
+
+def test_what_is_said_while_the_door_is_looked_at_is_heard(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The keeper lives, opens the door just before it would be closed, and has an end before anybody asks again."""
+    path = place.evidence(alive=True)
+    shut = keeper_decide.shut_door
+
+    def late(store: int, directory: int, attempt_id: str, *, proven: bool) -> str | None:
+        place.door()
+        with path.open("ab") as file:
+            file.write(line(*TAKEN) + line(*STARTED) + line("ENDED", NAME, *ENDED_WORDS))
+        return shut(store, directory, attempt_id, proven=proven)
+
+    monkeypatch.setattr(keeper_decide, "shut_door", late)
+    assert isinstance(place.decide(), Ended)
 
 
 def test_a_line_that_was_cut_is_no_line(place: Place) -> None:

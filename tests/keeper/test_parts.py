@@ -100,6 +100,24 @@ def test_what_kill_does_not_end_is_counted(monkeypatch: pytest.MonkeyPatch) -> N
     assert [number for pid, number in sent if pid == 71].count(15) == 1
 
 
+@pytest.mark.parametrize("kill", [True, False])
+def test_the_group_of_a_leader_that_was_reaped_is_signalled_no_more(
+    monkeypatch: pytest.MonkeyPatch, kill: bool
+) -> None:
+    """Its number may be somebody else's by then."""
+    groups: list[int] = []
+    monkeypatch.setattr(os, "killpg", lambda pid, _number: groups.append(pid))
+    monkeypatch.setattr(ladder, "strays", lambda *_: [])
+    settled: list[Attempt] = []
+    climbing = Ladder((), lambda attempt, _: settled.append(attempt), adopts_orphans=True)
+    attempt = an_attempt()
+    attempt.exit = an_exit()
+    climbing.begin(attempt, 0, kill=kill)
+    for now in range(0, 20 * SECOND, SECOND):
+        climbing.climb(now)
+    assert (groups, settled) == ([], [attempt])
+
+
 def test_where_orphans_go_elsewhere_survivors_are_not_known() -> None:
     settled: list[int] = []
     climbing = Ladder((), lambda _, survivors: settled.append(survivors), adopts_orphans=False)

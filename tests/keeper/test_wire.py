@@ -2,6 +2,7 @@
 
 from binascii import crc32
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -99,6 +100,16 @@ def test_a_damaged_start_is_malformed_or_another_start(request: StartRequest, da
     except wire.MalformedError:
         return
     assert isinstance(found, wire.Start)
+
+
+def test_standard_input_is_taken_up_to_its_bound_and_no_further() -> None:
+    most = bytes(wire.STDIN_BYTES_MAX)
+    request = StartRequest(attempt_id="na~1", directory=1, argv=(b"cat",), cwd=b"/", env=(), stdin=most)
+    (start,) = parsed(start_frame(request))
+    assert isinstance(start, wire.Start)
+    assert start.stdin == most
+    with pytest.raises(wire.MalformedError, match="too much"):
+        parsed(start_frame(msgspec.structs.replace(request, stdin=most + b"x")))
 
 
 def test_a_frame_without_end_is_refused_at_its_length() -> None:

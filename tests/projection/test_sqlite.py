@@ -136,6 +136,19 @@ def test_no_instant_is_too_far_to_ask_for(stored: SqliteProjection) -> None:
         assert list(stored.select(Selection(after=(-far, "")))) == [message]
 
 
+def test_rows_and_position_are_one_transaction(path: Path) -> None:
+    with closing(SqliteProjection(path, STORE, write=True)) as projection:
+        said: list[str] = []
+        projection._db.set_trace_callback(said.append)
+        commit(projection, told())
+    words = [
+        statement.split()[0] for statement in said if statement.split()[0] in {"BEGIN", "COMMIT", "INSERT", "UPDATE"}
+    ]
+    assert words[0] == "BEGIN"
+    assert words[-1] == "COMMIT"
+    assert set(words[1:-1]) == {"INSERT", "UPDATE"}
+
+
 def test_rows_are_given_back_by_the_log(path: Path) -> None:
     story = told()
     story.attempt("published")
