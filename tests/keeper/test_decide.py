@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nereus_cli.destinations import keeper_decide
+from nereus_cli.destinations import keeper_decide, keeper_store
 from nereus_cli.destinations.keeper_decide import (
     COPIED,
     DOUBTED,
@@ -48,13 +48,14 @@ class Place:
 
     def evidence(
         self, *said: tuple[object, ...], begun: int = BEFORE, boot: bytes = BOOT, own: bool = True, alive: bool = False,
-        name: str = "1.ev",
+        name: str = "1.ev", mount: int | None = None,
     ) -> Path:  # fmt: skip
         path = self.root / "keeper" / name
         path.touch()
         found = path.stat()
         inode = found.st_ino if own else found.st_ino + 1
-        head = line("HEAD", 1, boot.hex(), found.st_dev, inode, 7, 0, begun)
+        more = () if mount is None else (mount,)
+        head = line("HEAD", 1, boot.hex(), found.st_dev, inode, 7, 0, begun, *more)
         path.write_bytes(head + b"".join(line(*words) for words in said))
         if alive:
             self.locks.append(os.open(path, os.O_RDONLY))
@@ -142,6 +143,32 @@ def test_no_door_and_the_evidence_is_a_copy(place: Place) -> None:
     assert unknown(place.decide()) == COPIED
 
 
+def test_no_door_and_the_file_system_was_mounted_anew(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Within one boot, as behind a medium that was pulled: device and inode are the same, and what the keeper wrote
+    last may be lost."""
+    monkeypatch.setattr("nereus_cli.destinations.keeper_evidence.mount_of", lambda _: 12)
+    place.evidence(mount=11)
+    assert unknown(place.decide()) == COPIED
+
+
+@pytest.mark.parametrize(("said", "here"), [(None, 12), (0, 12), (12, 12), (12, 0)])
+def test_no_door_and_the_same_mount_or_none_that_is_known(
+    place: Place, monkeypatch: pytest.MonkeyPatch, said: int | None, here: int
+) -> None:
+    monkeypatch.setattr("nereus_cli.destinations.keeper_evidence.mount_of", lambda _: here)
+    place.evidence(mount=said)
+    assert isinstance(place.decide(), DoorClosed)
+
+
+def test_the_keeper_says_its_mount_and_both_sides_see_the_same(tmp_path: Path) -> None:
+    directory = os.open(tmp_path, os.O_RDONLY)
+    EvidenceFile(directory, "1", BOOT.hex())
+    with (tmp_path / "1.ev").open("rb") as file:
+        head = file.readline().split()
+        assert keeper_mounted.mount_of(file.fileno()) == mounted.mount_of(file.fileno()) == int(head[8])
+    os.close(directory)
+
+
 def test_a_keeper_that_began_in_the_copy_before_the_admission_proves_again(place: Place) -> None:
     place.evidence(own=False, begun=BEFORE)
     place.evidence(begun=BEFORE + 1, name="2.ev")
@@ -218,7 +245,7 @@ def test_a_start_that_failed_and_one_that_was_closed(place: Place) -> None:
 def test_what_is_said_while_the_door_is_looked_at_is_heard(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """The keeper lives, opens the door just before it would be closed, and has an end before anybody asks again."""
     path = place.evidence(alive=True)
-    shut = keeper_decide.shut_door
+    shut = keeper_store.shut_door
 
     def late(store: int, directory: int, attempt_id: str, *, proven: bool) -> str | None:
         place.door()
