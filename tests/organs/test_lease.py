@@ -14,18 +14,18 @@ from nereus_cli.lease import FileLease
 from nereus_cli.ports import BusyError
 
 HOLD = """
-import sys, time
+import sys
 from nereus_cli.lease import FileLease
 lease = FileLease(sys.argv[1], "it")
 lease.acquire()
 print("held", flush=True)
-time.sleep(60)
+sys.stdin.read()
 """
 
 
 def test_the_second_is_told_who_holds_it_and_a_killed_holder_holds_nothing(tmp_path: Path) -> None:
     path = str(tmp_path / "lock")
-    with subprocess.Popen([sys.executable, "-c", HOLD, path], stdout=subprocess.PIPE) as holder:
+    with subprocess.Popen([sys.executable, "-c", HOLD, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == b"held\n"
         lease = FileLease(path, "this store")
