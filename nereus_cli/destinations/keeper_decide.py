@@ -3,7 +3,7 @@
 A lock that is free means that everything its keeper had to say is in its file by now; so locks are asked first.
 A door that is missing is closed, so that its attempt cannot start later. That it did not start earlier is proven
 only if the evidence would have shown it: if the newest file begun before the Admission is of this boot and is the one
-its keeper wrote. A reboot, a copied store, or evidence that was deleted leave it unknown.
+its keeper wrote. A reboot, a copied store, a file system mounted anew, or evidence that was deleted leave it unknown.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from nereus_cli.destinations.keeper_store import UNPROVEN, Store, live_evidence,
 
 NO_KEEPER_BEFORE: Final = "no evidence reaches back to its Admission"
 OTHER_BOOT: Final = "the machine was started anew since its Admission"
-COPIED: Final = "the evidence is a copy, the attempt may run where it was copied from"
+COPIED: Final = "the evidence is a copy, or its file system was mounted anew: what the keeper wrote may be lost"
 KEEPER_DIED: Final = "its keeper died before it could report the end"
 KEEPER_ERRED: Final = "its keeper failed while it started it"
 NO_TRACE: Final = "its door was opened, the evidence that tells by whom is gone"

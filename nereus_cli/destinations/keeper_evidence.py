@@ -20,13 +20,15 @@ from nereus_cli.destinations.keeper_facts import (
     checked_lines,
     fact,
 )
+from nereus_cli.destinations.keeper_mounted import mount_of
 from nereus_cli.destinations.keeper_store import Store, evidence_names, open_keeper, open_store
 
 _READ_BYTES: Final = 1 << 20
 
 
 class Head(msgspec.Struct, frozen=True, kw_only=True):
-    """Whose file it is. ``own`` is False if the file is not the one the keeper wrote: a copy of it.
+    """Whose file it is. ``own`` is False if the file is not the one the keeper wrote: a copy of it, or what was left
+    of it when its file system was mounted anew, as behind a medium that was pulled.
 
     ``boot_id`` is in hexadecimal digits; ``boot_ns`` is when it was begun, by the clock that counts suspend."""
 
@@ -103,7 +105,7 @@ class Evidence:
 
     def _take(self, name: str, file: _File, words: list[str], fd: int) -> None:
         if words[0] == "HEAD":
-            file.head = file.head or _head(words, os.fstat(fd))
+            file.head = file.head or _head(words, fd)
         elif len(words) > 1 and (self._only is None or words[1] in self._only):
             self._note(name, words)
 
@@ -132,10 +134,14 @@ class Evidence:
                 return
 
 
-def _head(words: list[str], own: os.stat_result) -> Head | None:
+def _head(words: list[str], fd: int) -> Head | None:
+    own = os.fstat(fd)
     try:
         _, _, boot_id, device, inode, pid, wall_ns, boot_ns = words[:8]
         same = (int(device), int(inode)) == (own.st_dev, own.st_ino)
+        # Not said by earlier versions, not known on every system.
+        mount = int(words[8]) if len(words) > 8 else 0  # noqa: PLR2004 -- the ninth word
+        same = same and mount in {0, mount_of(fd) or mount}
         return Head(boot_id=boot_id, pid=int(pid), wall_ns=int(wall_ns), boot_ns=int(boot_ns), own=same)
     except ValueError:
         return None

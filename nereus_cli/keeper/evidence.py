@@ -2,7 +2,9 @@
 
 ::
 
-    HEAD 1 BOOT_ID DEVICE INODE PID WALL_NS BOOT_NS   whose file this is; a copy or another boot does not match it
+    HEAD 1 BOOT_ID DEVICE INODE PID WALL_NS BOOT_NS MOUNT
+                                                      whose file this is; a copy, another boot or another mount does
+                                                      not match it
     TAKEN ID                                          a start arrived; written before its door is tried
     STARTED ID PID WALL_NS BOOT_NS                    exec succeeded
     NOSTART ID ERRNO WHAT                             never exec'ed, for certain
@@ -26,6 +28,7 @@ from collections.abc import Iterable
 
 from nereus_cli.keeper.clock import boot_ns, wall_ns
 from nereus_cli.keeper.lines import line
+from nereus_cli.keeper.mounted import mount_of
 
 FORMAT = 1
 FILE_BYTES_MAX = 8 << 20
@@ -84,7 +87,8 @@ class EvidenceFile:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             own = os.fstat(fd)
-            head = line("HEAD", FORMAT, self._boot_id, own.st_dev, own.st_ino, os.getpid(), wall_ns(), boot_ns())
+            place = own.st_dev, own.st_ino
+            head = line("HEAD", FORMAT, self._boot_id, *place, os.getpid(), wall_ns(), boot_ns(), mount_of(fd))
             data = head + b"".join(lines)
             _write_whole(fd, data)
         except OSError:

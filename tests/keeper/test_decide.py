@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nereus_cli.destinations import keeper_decide, keeper_store
+from nereus_cli.destinations import keeper_decide, keeper_mounted, keeper_store
 from nereus_cli.destinations.keeper_decide import (
     COPIED,
     DOUBTED,
@@ -27,8 +27,9 @@ from nereus_cli.destinations.keeper_decide import (
     decide,
 )
 from nereus_cli.destinations.keeper_evidence import Evidence
-from nereus_cli.destinations.keeper_facts import Ended, NotStarted
+from nereus_cli.destinations.keeper_facts import Ended, NotStarted, checked_lines
 from nereus_cli.destinations.keeper_store import keeper_alive, live_evidence
+from nereus_cli.keeper import mounted
 from nereus_cli.keeper.evidence import EvidenceFile
 from nereus_cli.keeper.lines import line
 from tests.keeper.harness import BOOT
@@ -164,8 +165,8 @@ def test_the_keeper_says_its_mount_and_both_sides_see_the_same(tmp_path: Path) -
     directory = os.open(tmp_path, os.O_RDONLY)
     EvidenceFile(directory, "1", BOOT.hex())
     with (tmp_path / "1.ev").open("rb") as file:
-        head = file.readline().split()
-        assert keeper_mounted.mount_of(file.fileno()) == mounted.mount_of(file.fileno()) == int(head[8])
+        (words,) = checked_lines(file.readline().rstrip(b"\n"))
+        assert keeper_mounted.mount_of(file.fileno()) == mounted.mount_of(file.fileno()) == int(words[8])
     os.close(directory)
 
 
