@@ -14,9 +14,11 @@ import msgspec
 
 from tests.crash.appenders import Appender, Said, complaints
 from tests.crash.mounts import Image, end_with_parent, kinds
+from tests.crash.storecuts import StoreCutter
 from tests.reliability.row import Tally
 
 _CUTS_OF_A_LOG = 8
+_KINDS = 7
 
 
 class Cutter:
@@ -99,14 +101,19 @@ def main(seed: int, cuts: int) -> None:
     base = "/dev/shm" if Path("/dev/shm").is_dir() else None
     with tempfile.TemporaryDirectory(prefix="nereus-cuts-", dir=base, ignore_cleanup_errors=True) as name:
         chance = random.Random(f"{seed}/cuts")
-        cutters = [Cutter(Image(kind, Path(name)), chance, sometimes) for kind in kinds()]
+        logs = [Cutter(Image(kind, Path(name)), chance, sometimes) for kind in kinds()]
+        stores = [StoreCutter(one.image, Path(name), chance, sometimes) for one in logs]
         for number in range(cuts):
-            cutter = cutters[number % len(cutters)]
+            which = number // _KINDS % len(logs)
+            cutter = stores[which] if number % _KINDS == _KINDS - 1 else logs[which]
             hit, wrong = cutter.cut()
-            where = f"seed {seed}, cut {number}, {cutter.image.kind}: "
+            where = f"seed {seed}, cut {number}, {type(cutter).__name__} on {cutter.image.kind}: "
             tally.point(hit=hit, violation=where + "; ".join(wrong) if wrong else "")
-        for cutter in cutters:
-            cutter.image.unmount()
+            sometimes[f"{type(cutter).__name__} on {cutter.image.kind}"] += 1
+        for store in stores:
+            store.close()
+        for log in logs:
+            log.image.unmount()
     kept = ", ".join(f"{count} {what}" for what, count in sorted(sometimes.items()))
     tally.notes.append(f"{', '.join(kinds())}; {kept}")
     sys.stdout.buffer.write(msgspec.json.encode(tally.row()))
