@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -140,6 +141,10 @@ def test_strays_are_told_by_group_session_or_environment(monkeypatch: pytest.Mon
     marked = subprocess.Popen(sleep, env={"NEREUS_ATTEMPT_ID": "na~1"}, start_new_session=True)
     similar = subprocess.Popen(sleep, env={"NEREUS_ATTEMPT_ID": "na~11"}, start_new_session=True)
     try:
+        for child in (marked, similar):
+            # An exec has succeeded a moment before the environment can be read.
+            while b"NEREUS" not in Path(f"/proc/{child.pid}/environ").read_bytes():
+                time.sleep(0.001)
         assert strays.strays("na~1", 2**22 + 1, ()) == [marked.pid]
         assert strays.strays("na~1", 2**22 + 1, {marked.pid}) == []
         assert strays.strays("na~2", similar.pid, ()) == [similar.pid]
