@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from nereus_cli.log.files import FileLog
 from nereus_cli.ports import OwnerHead
+from nereus_cli.testing import CrashedError, Fault, FaultDisk
 from tests.log.watching import Event, Watched
 from tests.log.world import Ledger, fast_directory, open_log
 
@@ -144,3 +146,60 @@ def test_the_directories_of_a_new_log_are_durable_before_its_first_segment(top: 
     calls = disk.calls()
     assert calls[:5] == ["make log", "make mark", "make locks", "sync log", f"sync {top.name}"]
     assert calls.index("link 0000000001.seg") > 5
+
+
+@pytest.mark.parametrize("case", ["rotating", "a sync that fails", "an unreadable note"])
+def test_a_segment_is_durable_before_it_has_its_name_and_known_before_the_mark_moves(top: Path, case: str) -> None:
+    calls = [f"{event.call} {event.name}" for event in watched(top / "log", case)]
+    unnamed = next(call for call in calls if call.startswith("write new-2-")).removeprefix("write ")
+    begun = calls.index(f"write {unnamed}")
+    assert calls[begun : begun + 6] == [
+        f"write {unnamed}",
+        f"sync {unnamed}",
+        "link 0000000002.seg",
+        f"unlink {unnamed}",
+        "sync log",
+        "write durable",
+    ]
+
+
+def test_a_segment_ends_with_a_seal_that_is_durable_before_its_successor_begins(top: Path) -> None:
+    calls = [f"{event.call} {event.name}" for event in watched(top / "log", "rotating") if event.call != "take"]
+    begun = next(at for at, call in enumerate(calls) if call.startswith("write new-2-"))
+    ending = [call for call in calls[:begun] if call != "write syncing"]
+    assert ending[-6:] == [
+        "write 0000000001.seg",
+        "sync 0000000001.seg",
+        "write durable",
+        "write 0000000001.seg",
+        "sync 0000000001.seg",
+        "write durable",
+    ]
+
+
+def test_each_answer_comes_behind_a_sync_of_its_own(top: Path) -> None:
+    disk, ledger = Watched(), Ledger()
+    log = open_log(top / "log", disk=disk, create=True)
+    for count in (1, 1, 2, 1):
+        disk.events.clear()
+        ledger.append(log, ledger.payloads(count))
+        calls = [call for call in disk.calls() if not call.startswith("take") and call != "write syncing"]
+        assert calls[-2:] == ["sync 0000000001.seg", "write durable"]
+    log.close()
+
+
+def test_a_barrier_syncs_what_a_dead_writer_left(top: Path) -> None:
+    ledger = Ledger()
+    some_records(top / "log", ledger)
+    writer = FaultDisk(Watched(), faults=(Fault(at=1, only="write_at", after=True),))
+    with contextlib.suppress(CrashedError):
+        ledger.append(open_log(top / "log", disk=writer), ledger.payloads(1))
+    assert writer.crashed
+    writer.forget()
+    disk = Watched()
+    log = open_log(top / "log", disk=disk)
+    assert (log.bounds().durable, log.bounds().last) == (3, 4)
+    assert log.barrier() == 4
+    assert log.bounds().durable == 4
+    assert "sync 0000000001.seg" in disk.calls()
+    log.close()

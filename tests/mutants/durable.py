@@ -1,0 +1,251 @@
+"""Mutants of what makes bytes and names durable, in which order, and when an answer is given."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.mutants.mutant import Mutant
+
+DURABLE: Final = (
+    Mutant(
+        "fdatasync-of-an-append-left-out",
+        "log/repair.py",
+        "        handle.room.disk.sync_data(handle.tail.fd)\n",
+        "        pass\n",
+        "QUEUED would be said of bytes that only the page cache holds (I1)",
+        (
+            "log/test_locks.py::test_each_answer_comes_behind_a_sync_of_its_own",
+            "log/test_order.py::test_the_first_append_of_a_new_log",
+        ),
+    ),
+    Mutant(
+        "fdatasync-of-a-new-segment-left-out",
+        "log/making.py",
+        "        disk.sync_data(fd)\n        disk.link(name, segment.name_of",
+        "        disk.link(name, segment.name_of",
+        "carried frames and the header would be lost with the page cache (I1)",
+        (
+            "log/test_locks.py::test_a_segment_is_durable_before_it_has_its_name_and_known_before_the_mark_moves",
+            "log/test_order.py::test_the_first_append_of_a_new_log",
+        ),
+    ),
+    Mutant(
+        "directory-fsync-of-a-new-segment-left-out",
+        "log/making.py",
+        "        disk.unlink(name, below=room.directory)\n    disk.sync_directory(room.directory)\n    return Mark(",
+        "        disk.unlink(name, below=room.directory)\n    return Mark(",
+        "a power cut could take the name of a segment that holds acknowledged records (I1)",
+        (
+            "log/test_locks.py::test_a_segment_is_durable_before_it_has_its_name_and_known_before_the_mark_moves",
+            "log/test_order.py::test_the_first_append_of_a_new_log",
+        ),
+    ),
+    Mutant(
+        "segment-named-before-it-is-durable",
+        "log/making.py",
+        "        disk.sync_data(fd)\n        disk.link(name, segment.name_of(header.ordinal), below=room.directory)\n",
+        "        disk.link(name, segment.name_of(header.ordinal), below=room.directory)\n        disk.sync_data(fd)\n",
+        "another process could read and adopt a segment whose bytes are not there yet (I1)",
+        (
+            "log/test_locks.py::test_a_segment_is_durable_before_it_has_its_name_and_known_before_the_mark_moves",
+            "log/test_order.py::test_a_rotation",
+        ),
+    ),
+    Mutant(
+        "fdatasync-of-a-torn-copy-left-out",
+        "log/making.py",
+        "        handle.write_all(fd, rest, 0)\n        disk.sync_data(fd)\n",
+        "        handle.write_all(fd, rest, 0)\n",
+        "a tail would be cut while its copy is not durable: cut in silence after a power cut (I13)",
+        ("log/test_crash_table.py::test_c01_the_copy_is_durable_before_the_tail_is_cut",),
+    ),
+    Mutant(
+        "directory-fsync-of-a-torn-copy-left-out",
+        "log/making.py",
+        "        disk.close(fd)\n    disk.sync_directory(room.directory)\n    return name\n",
+        "        disk.close(fd)\n    return name\n",
+        "the copy's name could be lost though the tail is cut (I13)",
+        ("log/test_crash_table.py::test_c01_the_copy_is_durable_before_the_tail_is_cut",),
+    ),
+    Mutant(
+        "directory-fsync-of-an-adoption-left-out",
+        "log/making.py",
+        "    room.disk.unlink(again, below=room.directory)\n    room.disk.sync_directory(room.directory)\n",
+        "    room.disk.unlink(again, below=room.directory)\n",
+        "an adopted segment's name may only be in memory (I1)",
+        ("log/test_locks.py::test_an_adopted_name_is_written_again_and_synced_before_the_mark",),
+    ),
+    Mutant(
+        "adopted-name-not-written-again",
+        "log/making.py",
+        "    room.disk.link(name, again, below=room.directory)\n    room.disk.unlink(again, below=room.directory)\n",
+        "",
+        "a directory whose sync failed counts as clean: syncing it again writes nothing (I1)",
+        ("log/test_locks.py::test_an_adopted_name_is_written_again_and_synced_before_the_mark",),
+    ),
+    Mutant(
+        "fsync-of-the-log-directory-left-out",
+        "log/making.py",
+        "        disk.sync_directory(room.directory)\n        disk.sync_directory(parent)\n",
+        "        disk.sync_directory(parent)\n",
+        "the directories of locks and mark could be lost with the power (I1)",
+        ("log/test_locks.py::test_the_directories_of_a_new_log_are_durable_before_its_first_segment",),
+    ),
+    Mutant(
+        "fsync-above-the-log-directory-left-out",
+        "log/making.py",
+        "        disk.sync_directory(room.directory)\n        disk.sync_directory(parent)\n",
+        "        disk.sync_directory(room.directory)\n",
+        "the whole log could be lost with the power (I1)",
+        (
+            "log/test_locks.py::test_the_directories_of_a_new_log_are_durable_before_its_first_segment",
+            "log/test_order.py::test_the_first_append_of_a_new_log",
+        ),
+    ),
+    Mutant(
+        "fdatasync-of-the-description-left-out",
+        "founding.py",
+        "        disk.sync_data(fd)\n",
+        "        pass\n",
+        "a store could come back from a power cut with an empty description (I1)",
+        ("organs/test_founding.py::test_what_is_founded_is_durable_before_anything_is_appended",),
+    ),
+    Mutant(
+        "directory-fsync-of-the-description-left-out",
+        "founding.py",
+        "    disk.unlink(aside, below=directory)\n    disk.sync_directory(directory)\n",
+        "    disk.unlink(aside, below=directory)\n",
+        "a store could lose its description with the power (I1)",
+        ("organs/test_founding.py::test_what_is_founded_is_durable_before_anything_is_appended",),
+    ),
+    Mutant(
+        "fsync-above-a-new-store-left-out",
+        "founding.py",
+        "            disk.sync_directory(fd)\n",
+        "            pass\n",
+        "a new store could be gone as a whole after a power cut (I1)",
+        ("organs/test_founding.py::test_what_is_founded_is_durable_before_anything_is_appended",),
+    ),
+    Mutant(
+        "mark-raised-before-the-sync",
+        "log/repair.py",
+        "    _sync_noted(handle, durable + 1, mark.durable)\n    handle.room.raise_mark(mark)\n",
+        "    handle.room.raise_mark(mark)\n    _sync_noted(handle, durable + 1, mark.durable)\n",
+        "everybody would be told of durability before there is any (I1)",
+        (
+            "log/test_locks.py::test_each_answer_comes_behind_a_sync_of_its_own",
+            "log/test_order.py::test_the_first_append_of_a_new_log",
+        ),
+    ),
+    Mutant(
+        "durable-mark-off-by-one",
+        "log/mark.py",
+        "self.ordinal == ordinal and self.durable >= position",
+        "self.ordinal == ordinal and self.durable >= position - 1",
+        "an appender would take the sync of the record before for its own (I1)",
+        ("log/test_locks.py::test_each_answer_comes_behind_a_sync_of_its_own", "log/test_order.py::test_a_rotation"),
+    ),
+    Mutant(
+        "answered-before-the-sync",
+        "log/appending.py",
+        "    return commit.stands(handle, written, commit.until(handle, written.ordinal, written.last, guard))\n",
+        "    return len(written.frames)\n",
+        "QUEUED would be said before anything is durable (I1)",
+        ("log/test_locks.py::test_each_answer_comes_behind_a_sync_of_its_own", "log/test_order.py::test_a_rotation"),
+    ),
+    Mutant(
+        "fdatasync-retried-into-a-success",
+        "log/repair.py",
+        '        raise SyncFailedError(error.errno or errno.EIO, "a sync of the log failed") from error\n',
+        "        handle.room.disk.sync_data(handle.tail.fd)\n",
+        "the second fdatasync succeeds though the bytes were dropped (I1)",
+        (
+            "log/test_edges.py::test_somebody_elses_record_at_my_position_is_not_mine",
+            "log/test_owner.py::test_an_owner_batch_whose_pages_are_gone_is_appended_again_with_a_new_prev[1]",
+        ),
+    ),
+    Mutant(
+        "carry-skipped",
+        "log/repair.py",
+        "    found = _carried(data, start, tail.seed, tail.proven)\n",
+        '    found = _carried(b"", start, tail.seed, tail.proven)\n',
+        "what stands behind an old mark was acknowledged and would be left behind (I1)",
+        (
+            "log/test_crash_table.py::test_c18_a_failed_sync_that_could_not_be_repaired",
+            "log/test_crash_table.py::test_c07_a_seal_without_a_successor",
+        ),
+    ),
+    Mutant(
+        "read-back-after-a-change-of-segment-skipped",
+        "log/commit.py",
+        "    if mark.ordinal == written.ordinal:\n",
+        "    if mark.ordinal >= written.ordinal:\n",
+        "QUEUED would be said of a frame that could not be carried (I1)",
+        (
+            "log/test_owner.py::test_an_owner_batch_whose_pages_are_gone_is_appended_again_with_a_new_prev[1]",
+            "log/test_edges.py::test_somebody_elses_record_at_my_position_is_not_mine",
+        ),
+    ),
+    Mutant(
+        "read-back-compares-nothing",
+        "log/commit.py",
+        "        if found.checksum != frame.checksum_of(mine) or not mine.endswith(found.body):\n            break\n",
+        "",
+        "another's frame at the same position would pass for one's own (I1)",
+        ("log/test_edges.py::test_somebody_elses_record_at_my_position_is_not_mine",),
+    ),
+    Mutant(
+        "rotation-without-its-sync",
+        "log/repair.py",
+        "    _sync_noted(handle, durable + 1, tail.last + 1)\n    end =",
+        "    end =",
+        "a segment would be ended, and the next begun, before its records are durable (I1)",
+        (
+            "log/test_locks.py::test_a_segment_ends_with_a_seal_that_is_durable_before_its_successor_begins",
+            "log/test_order.py::test_a_rotation",
+        ),
+    ),
+    Mutant(
+        "rotation-without-a-seal",
+        "log/repair.py",
+        "    if not tail.sealed:\n        _write_seal(handle, durable)\n",
+        "",
+        "a segment that ended by rotation could not be told from one that lost its tail (I13)",
+        (
+            "log/test_locks.py::test_a_segment_ends_with_a_seal_that_is_durable_before_its_successor_begins",
+            "log/test_order.py::test_a_rotation",
+        ),
+    ),
+    Mutant(
+        "batch-seen-in-parts",
+        "log/commit.py",
+        "    late = frame.CHECKSUM_BYTES if len(frames) > 1 else 0\n",
+        "    late = 0\n",
+        "a reader or a crash could see the first half of a batch that is one decision (I11)",
+        (
+            "log/test_edges.py::test_of_a_batch_whose_writer_died_nothing_is_seen[fault1]",
+            "log/test_edges.py::test_of_a_batch_whose_writer_died_nothing_is_seen[fault0]",
+        ),
+    ),
+    Mutant(
+        "half-a-batch-called-not-queued",
+        "log/commit.py",
+        "        return EnqueueUncertainError(message)\n    # Half",
+        "        return NotQueuedError(message)\n    # Half",
+        "a frame that somebody may have read would be answered with NOT QUEUED (I1)",
+        (
+            "log/test_edges.py::test_a_write_that_failed_although_it_worked_is_taken_back_only_if_nobody_can_have_seen_it",
+        ),
+    ),
+    Mutant(
+        "touched-log-forgotten",
+        "log/commit.py",
+        "    touched, handle.touched = handle.touched, True\n",
+        "    touched = handle.touched\n",
+        "a failure behind the first written byte would be answered with NOT QUEUED (I1)",
+        (
+            "log/test_crash_table.py::test_c18_a_failed_sync_that_could_not_be_repaired",
+            "log/test_edges.py::test_a_disk_that_takes_no_more_means_not_queued[1-300]",
+        ),
+    ),
+)
