@@ -12,11 +12,19 @@ from typing import Final
 
 import msgspec
 
+from tests.fuzz.guided import available, guided
 from tests.fuzz.target import Seen
-from tests.reliability.row import Budget, Goal, Row, Tally
+from tests.reliability.row import FINDINGS_MAX, Budget, Goal, Row, Tally
 
 ROOT: Final = Path(__file__).parents[2]
 CHILD_EXECUTIONS_MAX: Final = 2_500_000
+LED: Final = {
+    "frames": ("frame-scan", "frame-find", "segment-header"),
+    "records": ("command, true hash", "keeper-wire", "evidence", "prepared"),
+    "argv": ("instant", "duration", "split"),
+}
+"""Targets with enough branches of their own, by module, that being led to new ones pays."""
+LED_EXECUTIONS: Final = (2_000, 300_000)
 _SECONDS_EACH: Final = 1 / 1_000
 _PATIENCE_S: Final = 60
 
@@ -36,8 +44,10 @@ def fuzzed(targets: str, executions: int, seed: str, workers: int = 1) -> Row:
         tally.violations += seen.violations
         tally.findings += seen.findings
         taken, peak = taken + seen.taken, max(peak, seen.peak)
-    tally.findings = tally.findings[:10]
-    tally.notes.append(f"{taken} inputs were answered without a refusal, one took at most {peak} bytes; audit hook silent")
+    tally.findings = tally.findings[:FINDINGS_MAX]
+    tally.notes.append(
+        f"{taken} inputs were answered without a refusal, one took at most {peak} bytes; audit hook silent"
+    )
     return tally.row()
 
 
@@ -66,12 +76,39 @@ def _broken(command: Sequence[str], why: str) -> Seen:
     return Seen(violations=1, findings=[f"{' '.join(command[1:])}: {why}"])
 
 
+def led(targets: str, names: Sequence[str], executions: int, seed: int, workers: int) -> Row:
+    """Tries ``executions`` inputs on each of the targets named, led by what they reach."""
+    with ThreadPoolExecutor(workers) as pool:
+        answers = list(pool.map(lambda name: guided(targets, name, executions, seed, ROOT), names))
+    tally = Tally()
+    tally.points = tally.hits = sum(seen.executions for seen in answers)
+    tally.violations = sum(seen.violations for seen in answers)
+    tally.findings = [finding for seen in answers for finding in seen.findings]
+    tally.notes.append(f"{tally.points} of them led by coverage (atheris): {', '.join(names)}")
+    return tally.row()
+
+
 def _goal(name: str, promise: str, module: str, short: int, long: int) -> Goal:
+    targets = f"tests.fuzz.{module}:TARGETS"
+
     def run(budget: Budget) -> Row:
         workers = min(2, os.cpu_count() or 1) if budget.long else 1
-        return fuzzed(f"tests.fuzz.{module}:TARGETS", budget.of(short, long), str(budget.seed), workers)
+        row = fuzzed(targets, budget.of(short, long), str(budget.seed), workers)
+        if not available():
+            return row
+        return _together(row, led(targets, LED[module], budget.of(*LED_EXECUTIONS), budget.seed, workers))
 
     return Goal(name=name, promise=promise, run=run, seconds=12)
+
+
+def _together(one: Row, other: Row) -> Row:
+    return Row(
+        points=one.points + other.points,
+        hits=one.hits + other.hits,
+        violations=one.violations + other.violations,
+        findings=(*one.findings, *other.findings)[:FINDINGS_MAX],
+        notes=(*one.notes, *other.notes),
+    )
 
 
 GOALS: Final = (

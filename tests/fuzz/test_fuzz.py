@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.fuzz import argv, frames, records
-from tests.fuzz.goals import fuzzed
+from tests.fuzz.goals import ROOT, fuzzed
+from tests.fuzz.guided import available, guided
 from tests.fuzz.mutator import Mutator
-from tests.fuzz.target import Target
+from tests.fuzz.target import Seen, Target
 
 TARGETS = (*frames.TARGETS, *records.TARGETS)
 BY_NAME = {target.name: target for target in (*TARGETS, *argv.TARGETS)}
@@ -52,6 +53,15 @@ def test_a_process_that_dies_is_a_violation() -> None:
 def test_the_smallest_input_that_is_as_wrong_is_shown() -> None:
     (finding,) = fuzzed("tests.fuzz.planted:RAISES", 2_000, "1").findings
     assert finding.endswith(": ff")
+
+
+@pytest.mark.skipif(not available(), reason="there is no atheris for this Python here")
+def test_being_led_finds_what_is_wrong_and_nothing_else() -> None:
+    assert guided("tests.fuzz.planted:SOUND", "sound", 500, 1, ROOT) == Seen(executions=500)
+    for name, said in (("raises", "KeyError"), ("loads", "a decoder did"), ("differs", "not as it was read")):
+        seen = guided(f"tests.fuzz.planted:{name.upper()}", name, 20_000, 1, ROOT)
+        assert seen.violations == 1
+        assert said in seen.findings[0]
 
 
 def made(target: Target, seed: int, count: int = 300) -> list[bytes]:
