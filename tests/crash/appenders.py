@@ -20,6 +20,16 @@ from nereus_cli.ports import EnqueueUncertainError, NotQueuedError
 SMALL = msgspec.structs.replace(TINY, segment_bytes_max=9_216)
 
 
+class Unsynced(SystemDisk):
+    """What a harness has to notice: a disk on which nothing is made durable."""
+
+    def sync_data(self, fd: int) -> None:
+        """Not done."""
+
+    def sync_directory(self, fd: int) -> None:
+        """Not done."""
+
+
 class Said:
     """What was said of one log, over all its appenders: ``acknowledged`` by position, what was ``refused``, and the
     positions that were given out ``twice``."""
@@ -46,13 +56,13 @@ class Said:
 class Appender:
     """One forked process with a handle of its own."""
 
-    def __init__(self, log: Path, name: str, seed: int) -> None:
+    def __init__(self, log: Path, name: str, seed: int, *, synced: bool = True) -> None:
         self._reading, writing = os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
             os.close(self._reading)
             with contextlib.suppress(BaseException):
-                _append(log, name, seed, writing)
+                _append(log, name, seed, writing, SystemDisk() if synced else Unsynced())
             os._exit(0)
         os.close(writing)
         os.set_blocking(self._reading, False)
@@ -83,15 +93,15 @@ class Appender:
         return os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
 
 
-def open_log(log: Path, wait: float = 2.0) -> FileLog:
+def open_log(log: Path, disk: SystemDisk | None = None) -> FileLog:
     """With segments so small that they end all the time."""
     return FileLog(
         str(log),
-        disk=SystemDisk(),
+        disk=disk or SystemDisk(),
         clock=HostClock(),
         limits=SMALL,
-        append_wait_s=wait,
-        sync_wait_s=wait,
+        append_wait_s=2.0,
+        sync_wait_s=2.0,
         create=True,
         watch=False,
     )
@@ -129,8 +139,8 @@ def _wrong(path: Path, said: Said) -> Iterator[str]:
         yield f"not sound: {verification.findings}"
 
 
-def _append(path: Path, name: str, seed: int, writing: int) -> None:
-    log = open_log(path)
+def _append(path: Path, name: str, seed: int, writing: int, disk: SystemDisk) -> None:
+    log = open_log(path, disk)
     chance = random.Random(seed)
     for number in range(100_000):
         count = chance.choice((1, 1, 1, 3))

@@ -1,4 +1,4 @@
-"""Power cuts, inside a namespace of their own: ``python -m tests.crash.cutting SEED CUTS``."""
+"""Power cuts, inside a namespace of their own: ``python -m tests.crash.cutting SEED CUTS [unsynced]``."""
 
 from __future__ import annotations
 
@@ -24,11 +24,14 @@ _KINDS = 7
 class Cutter:
     """Cuts one file system's power, again and again, and looks at the log in it each time."""
 
-    def __init__(self, image: Image, chance: random.Random, sometimes: Counter[str]) -> None:
+    def __init__(self, image: Image, chance: random.Random, sometimes: Counter[str], *, synced: bool = True) -> None:
+        """``synced=False`` plants what is to be found: appenders that make nothing durable."""
         self.image = image
+        self.synced = synced
         self.chance = chance
         self.sometimes = sometimes
         self.cuts = 0
+        self.spoiled = False
         self.said = Said()
         self.log = image.place / "log0"
         self.marks: list[bytes] = []
@@ -36,11 +39,11 @@ class Cutter:
 
     def cut(self) -> tuple[bool, list[str]]:
         """One cut: whether it hit an appender that was answered before, and what is wrong behind it."""
-        if self.cuts % _CUTS_OF_A_LOG == 0:
+        if self.cuts % _CUTS_OF_A_LOG == 0 or self.spoiled:
             self._anew()
         self.cuts += 1
         writers = [
-            Appender(self.log, f"{self.cuts}.{number}", self.chance.randrange(1 << 30))
+            Appender(self.log, f"{self.cuts}.{number}", self.chance.randrange(1 << 30), synced=self.synced)
             for number in range(self.chance.randrange(1, 5))
         ]
         taken = self._work(writers)
@@ -54,7 +57,9 @@ class Cutter:
         self.image.unmount()
         self.image.mount()
         self._age()
-        return taken > 0, complaints(self.log, self.said)
+        wrong = complaints(self.log, self.said)
+        self.spoiled = bool(wrong)
+        return taken > 0, wrong
 
     def _anew(self) -> None:
         shutil.rmtree(self.log, ignore_errors=True)
@@ -93,7 +98,7 @@ def refused_in(late: list[bytes]) -> set[bytes]:
     return {words[2] for words in lines if words[0] == b"N"}
 
 
-def main(seed: int, cuts: int) -> None:
+def main(seed: int, cuts: int, *, synced: bool) -> None:
     """Prints the row."""
     end_with_parent()
     tally = Tally()
@@ -101,7 +106,7 @@ def main(seed: int, cuts: int) -> None:
     base = "/dev/shm" if Path("/dev/shm").is_dir() else None
     with tempfile.TemporaryDirectory(prefix="nereus-cuts-", dir=base, ignore_cleanup_errors=True) as name:
         chance = random.Random(f"{seed}/cuts")
-        logs = [Cutter(Image(kind, Path(name)), chance, sometimes) for kind in kinds()]
+        logs = [Cutter(Image(kind, Path(name)), chance, sometimes, synced=synced) for kind in kinds()]
         stores = [StoreCutter(one.image, Path(name), chance, sometimes) for one in logs]
         for number in range(cuts):
             which = number // _KINDS % len(logs)
@@ -120,4 +125,4 @@ def main(seed: int, cuts: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]))
+    main(int(sys.argv[1]), int(sys.argv[2]), synced="unsynced" not in sys.argv)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
-import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -15,6 +13,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+from nereus_cli.destinations.keeper_launch import KEEPER_ENTRY
 from tests.crash import tracing
 from tests.crash.judging import TRUE, Judge
 from tests.crash.scenes import SCENES, Scene, Templates
@@ -73,7 +72,7 @@ class Lane:
     def points(self, scene: Scene) -> list[Point]:
         """Every call on the store that the scene's line makes, in order."""
         self.templates.put(scene)
-        self._watched(scene, tracing.everything())
+        self.watched(scene, tracing.everything())
         return tracing.points(self.trace, self.store)
 
     def attempt(self, one: Try) -> tuple[bool, list[str]]:
@@ -82,46 +81,43 @@ class Lane:
         for _ in range(_TRIES):
             self.templates.put(one.scene)
             try:
-                called = self._watched(one.scene, one.fault.options())
+                called = self.watched(one.scene, one.fault.options())
             except Hung as hung:
                 return True, [str(hung)]
             if tracing.struck(self.trace, self.store, one.fault):
                 return True, [*_status(one, called), *judge.complaints(called)]
         return False, []
 
-    def _watched(self, scene: Scene, options: Sequence[str]) -> Called:
+    def watched(self, scene: Scene, options: Sequence[str]) -> Called:
+        """The scene's line with an strace on the process that it is about."""
         line = Judge(self.call, self.store, scene).line()
         if scene.keeper:
-            python = wrapper(self.base / "python", self.trace, options)
+            keeper = entry(self.base / "keeper.py", self.trace, options)
             self.trace.unlink(missing_ok=True)
-            return self.call(*line, python=python, segment=scene.segment, seconds=_CALL_S_MAX)
+            return self.call(*line, keeper=keeper, segment=scene.segment, seconds=_CALL_S_MAX)
         watchers: list[Watcher] = []
-        called = self.call(
-            *line,
-            watch=lambda pid: watchers.append(Watcher(pid, self.trace, options)),
-            segment=scene.segment,
-            seconds=_CALL_S_MAX,
-        )
-        watchers[0].close()
-        return called
+        try:
+            return self.call(
+                *line,
+                watch=lambda pid: watchers.append(Watcher(pid, self.trace, options)),
+                segment=scene.segment,
+                seconds=_CALL_S_MAX,
+            )
+        finally:
+            for watcher in watchers:
+                watcher.close()
 
 
-def wrapper(file: Path, trace: Path, options: Sequence[str]) -> str:
-    """An interpreter that holds its own process by strace before it begins, the first time: how an owner starts a
-    watched keeper. Those that come behind it are not touched."""
-    said = ["strace", "-qq", "-y", "-s", "0", "-f", *options, "-o", str(trace), "-p"]
-    file.write_text(
-        f"#!{sys.executable} -IS\n"
-        "import os, subprocess, sys, time\n"
-        f"if not os.path.exists({str(trace)!r}):\n"
-        f"    tracer = {said!r} + [str(os.getpid())]\n"
-        "    subprocess.Popen(tracer, stdin=-3, stdout=-3, stderr=-3, start_new_session=True)\n"
-        "    while '\\nTracerPid:\\t0\\n' in open('/proc/self/status').read():\n"
-        "        time.sleep(0.001)\n"
-        f"os.execv({sys.executable!r}, [{sys.executable!r}, *sys.argv[1:]])\n"
-    )
-    file.chmod(0o700)
-    return shlex.join([str(file)])
+def entry(file: Path, trace: Path, options: Sequence[str]) -> str:
+    """A script that becomes a watched keeper."""
+    said = {
+        "TRACER": ["strace", "-qq", "-y", "-s", "0", *options, "-o", str(trace), "-p"],
+        "TRACE": str(trace),
+        "ENTRY": KEEPER_ENTRY,
+    }
+    watched = str(Path(__file__).with_name("watched_keeper.py"))
+    file.write_text(f"import runpy\nrunpy.run_path({watched!r}, {said!r}, '__main__')\n")
+    return str(file)
 
 
 def _status(one: Try, called: Called) -> Iterator[str]:

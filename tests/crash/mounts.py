@@ -13,6 +13,7 @@ import struct
 import subprocess
 import sys
 import time
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -79,6 +80,7 @@ def kinds() -> list[str]:
     return [kind for kind, make in _MAKE.items() if shutil.which(make[0])]
 
 
+@cache
 def why_not() -> str:
     """Why nothing can be mounted here; empty where it can."""
     if os.geteuid() != 0:

@@ -12,6 +12,7 @@ import subprocess
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -88,17 +89,19 @@ class Watcher:
             self._process.wait()
 
 
+@cache
 def why_not() -> str:
     """Why there is nothing to trace with here; empty where there is."""
     if shutil.which("strace") is None:
         return "strace is not installed"
     with subprocess.Popen(["sleep", "9"]) as process:
         try:
-            Watcher(process.pid, Path("/dev/null"), ["-e", "trace=none"])
+            watcher = Watcher(process.pid, Path("/dev/null"), ["-e", "trace=none"])
         except RuntimeError:
             return "this user may not trace processes here"
         finally:
             process.kill()
+        watcher.close()
     return ""
 
 

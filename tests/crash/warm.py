@@ -82,13 +82,13 @@ class Warm:
         self,
         *argv: str,
         watch: Callable[[int], object] | None = None,
-        python: str = "",
+        keeper: str = "",
         segment: int = 0,
         seconds: float = _CALL_S_MAX,
     ) -> Called:
-        """Runs a call to its end. ``watch`` is told the pid while the call waits at its gate; ``python`` is what it
-        takes for its interpreter, ``segment`` the size at which it ends a segment (0: as always). Raises Hung."""
-        pid = self.begin(*argv, python=python, segment=segment)
+        """Runs a call to its end. ``watch`` is told the pid while the call waits at its gate; ``keeper`` is the script
+        that becomes its keeper, ``segment`` the size at which it ends a segment (0: as always). Raises Hung."""
+        pid = self.begin(*argv, keeper=keeper, segment=segment)
         try:
             if watch is not None:
                 watch(pid)
@@ -96,9 +96,9 @@ class Warm:
             os.kill(pid, signal.SIGUSR1)
         return self.end(pid, seconds)
 
-    def begin(self, *argv: str, python: str = "", segment: int = 0) -> int:
+    def begin(self, *argv: str, keeper: str = "", segment: int = 0) -> int:
         """Leaves a call waiting for SIGUSR1; its pid."""
-        request = {"argv": argv, "place": str(self.place), "python": python, "segment": segment}
+        request = {"argv": argv, "place": str(self.place), "keeper": keeper, "segment": segment}
         if self._server.stdin is None:
             raise RuntimeError
         self._server.stdin.write(json.dumps(request).encode() + b"\n")
@@ -169,8 +169,8 @@ def _call(request: dict[str, Any]) -> NoReturn:
         sys.argv = ["nereus", *request["argv"]]
         from nereus_cli.destinations.keeper_client import KeeperClient
 
-        if request["python"]:
-            _default(KeeperClient.__init__, "python", request["python"])
+        if request["keeper"]:
+            _default(KeeperClient.__init__, "entry", request["keeper"])
         if request["segment"]:
             _limit(request["segment"])
         from nereus_cli.__main__ import run
