@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 import tempfile
 from collections import Counter
@@ -16,6 +17,7 @@ from nereus_cli.disk import SystemDisk
 from nereus_cli.domain.records import Admission
 from nereus_cli.log.files import FileLog
 from nereus_cli.ports import Clock, LogRecord
+from nereus_cli.store import open_store
 from tests.crash import tracing
 from tests.crash.recording import Claims, Recording, claims, owner, writers
 from tests.crash.scenes import moved
@@ -35,6 +37,8 @@ class Bench:
         self.place = base / "state"
         self.recording = recording
         self.claims: dict[int, Claims] = {}
+        self.whole = 0
+        self._turn = itertools.count()
 
     def complaints(self, state: State, boot: str) -> list[str]:
         """What is not as promised when the next process finds this."""
@@ -44,25 +48,40 @@ class Bench:
         said = self.claims[known]
         if not said.standing and not said.attempts and not any(path.startswith("log") for path in state.tree.files):
             return []
-        self._put(state.tree)
+        whole = self.recording.whole and boot == "same boot" and bool(said.standing) and next(self._turn) % 3 == 0
+        self._put(state.tree, whole=whole)
         try:
-            return list(self._wrong(said, BOOTS[boot]()))
+            return [*(self._refused(said) if whole else ()), *self._wrong(said, BOOTS[boot]())]
         except Exception as error:  # noqa: BLE001 -- whatever keeps a log from being used is the finding
             return [f"{type(error).__name__}: {error}"]
         finally:
             shutil.rmtree(self.place)
 
-    def _put(self, tree: Tree) -> None:
+    def _put(self, tree: Tree, *, whole: bool) -> None:
+        """The log, or the whole store with what was folded from it."""
+        log = self.recording.log
         self.place.mkdir(mode=0o700)
         for directory in sorted(tree.directories):
-            if directory.startswith(self.recording.log):
+            if whole or directory.startswith(log):
                 (self.place / directory).mkdir(mode=0o700)
         for path, content in tree.files.items():
-            if path.startswith(f"{self.recording.log}/"):
+            if whole or path.startswith(f"{log}/"):
                 file = self.place / path
                 file.write_bytes(content)
                 file.chmod(0o600)
-        moved(self.place / self.recording.log)
+        moved(self.place / log)
+
+    def _refused(self, said: Claims) -> Iterator[str]:
+        """What a reader makes of the whole store, before anybody repairs anything: nothing is taken to be lost."""
+        self.whole += 1
+        with open_store(str(self.place)) as store:
+            store.view()
+            store.log.barrier()
+            view = store.view()
+            known = view.results([name.decode() for name in said.standing.values()])
+            yield from (
+                f"no result of {name.decode()}" for name in said.standing.values() if name.decode() not in known
+            )
 
     def _wrong(self, said: Claims, clock: Clock) -> Iterator[str]:
         log = FileLog(
@@ -127,7 +146,9 @@ def enumerate_states(recording: Recording, budget: Budget, count: int, base: Pat
                 counts[f"{profile}, {boot}"] += 1
                 tally.point(hit=True, violation=f"{state.how}, {boot}: {'; '.join(wrong)}" if wrong else "")
     kinds = Counter(type(event).__name__.lower() for event in recording.trace.events)
-    tally.notes.append(f"{recording.name}: {dict(kinds)}, states: {dict(counts)}")
+    said = claims(Model(recording.trace, "posix").said)
+    told = f"{len(said.standing)} acknowledged, {len(said.attempts)} effects"
+    tally.notes.append(f"{recording.name}: {told}, {dict(kinds)}; {dict(counts)}, {bench.whole} whole stores")
     return tally
 
 
@@ -139,7 +160,7 @@ def crash_states(budget: Budget) -> Row:
     total = Tally()
     for record in (writers, owner):
         with in_memory() as base:
-            tally = enumerate_states(record(base), budget, budget.of(4_000, 60_000), base)
+            tally = enumerate_states(record(base), budget, budget.of(2_000, 60_000), base)
         total.points += tally.points
         total.hits += tally.hits
         total.violations += tally.violations

@@ -27,12 +27,14 @@ _EFFECTS: Final = 6
 
 
 class Recording(msgspec.Struct, frozen=True):
-    """``trace`` of everything below a directory in which the log is at ``log``; ``limits`` its writers had."""
+    """``trace`` of everything below a directory in which the log is at ``log``; ``limits`` its writers had; ``whole``:
+    the directory is a store."""
 
     name: str
     trace: Trace
     log: str
     limits: Limits
+    whole: bool = False
 
 
 class Claims(msgspec.Struct, frozen=True):
@@ -111,7 +113,7 @@ def owner(base: Path) -> Recording:
         first("--store", str(store), "--json", "cancel", "m1")
         os.kill(pid, signal.SIGTERM)
         runs.end(pid)
-    return Recording("owner", Trace(base / "trace", store), "log", PRODUCTION)
+    return Recording("owner", Trace(base / "trace", store), "log", PRODUCTION, whole=True)
 
 
 def _line(name: str, argv: Sequence[str]) -> str:

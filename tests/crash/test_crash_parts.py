@@ -59,7 +59,7 @@ def scene(name: str) -> Scene:
 def violations(recording: Recording, base: Path, events: list[Event]) -> int:
     changed = Trace.__new__(Trace)
     changed.__dict__.update(recording.trace.__dict__, events=events)
-    return enumerate_states(msgspec.structs.replace(recording, trace=changed), Budget(), 400, base).violations
+    return enumerate_states(msgspec.structs.replace(recording, trace=changed), Budget(), 250, base).violations
 
 
 @needs_strace
