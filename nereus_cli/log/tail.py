@@ -66,9 +66,11 @@ class Tail:
         self._seed, self.proven = header.seed, max(header.base - 1, header.through)
         if (header.why, header.ordinal, mark.durable) != (Why.ROTATED, before + 1, last):
             self.seen_after, self.owner = mark.durable, 0
-        self.ordinal, self.inode = mark.ordinal, self._room.disk.inode(self.fd)
+        inode = self._room.disk.inode(self.fd)
         self.end, self.chain, self.sealed = mark.offset, mark.chain, False
         self.last = mark.durable
+        # Last of all: until the segment is named, nobody takes the rest for true.
+        self.ordinal, self.inode = mark.ordinal, inode
 
     def leave(self) -> None:
         """Closes the segment; the next ``enter`` opens whatever it is told."""
@@ -105,14 +107,17 @@ class Tail:
         return CorruptLogError(message, file=self.name, position=position, offset=at)
 
     def _take(self, data: bytes) -> bool:
-        taken = 0
+        """Everything of it at once: a tail that an exception left half way would write over frames that stand."""
+        last, chain, taken, proven = self.last, self.chain, 0, self.proven
+        owner, sealed = self.owner, False
         for found in frame.scan(data, 0, self.place, self._seed):
             if found.kind == frame.SEAL:
-                self.sealed = True
+                sealed = True
                 break
-            self.last, self.chain, taken = found.position, found.checksum, found.end
-            self.proven = max(self.proven, found.synced_through)
+            last, chain, taken = found.position, found.checksum, found.end
+            proven = max(proven, found.synced_through)
             if found.kind == Kind.OWNER:
-                self.owner = found.position
-        self.end += taken
-        return taken > 0 or self.sealed
+                owner = found.position
+        end = self.end + taken
+        self.last, self.chain, self.end, self.proven, self.owner, self.sealed = last, chain, end, proven, owner, sealed
+        return taken > 0 or sealed
