@@ -20,7 +20,8 @@ from nereus_cli.domain.records import Command, Mutation, Stated
 
 VERSION = 1
 _HASH_DOMAIN = b"nereus.command/1\0"
-_DECODE_ERRORS = (msgspec.DecodeError, RecursionError, MemoryError, UnicodeDecodeError)
+# Not MemoryError: that says something of this machine at this moment, and a record is what it is everywhere.
+_DECODE_ERRORS = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 
 
 class UndecodableError(Exception):

@@ -311,3 +311,18 @@ def test_one_flipped_bit_never_changes_what_was_stated(name: str, data: st.DataO
     except (UndecodableError, NewerRecordError):
         return
     assert decoded.stated == STATED[name]
+
+
+@pytest.mark.parametrize(("decode", "name"), [(decode_command, "_command"), (decode_mutation, "_mutation")])
+def test_want_of_memory_says_nothing_of_a_record(
+    monkeypatch: pytest.MonkeyPatch, decode: Callable[[bytes], object], name: str
+) -> None:
+    """A fold that took it for an undecodable record would go on in another state than everybody else's."""
+
+    class Poor:
+        def decode(self, _: bytes) -> object:
+            raise MemoryError
+
+    monkeypatch.setattr(f"nereus_cli.codec.{name}", Poor())
+    with pytest.raises(MemoryError):
+        decode(b"whatever")
