@@ -15,6 +15,7 @@ import msgspec
 from tests.crash.appenders import Appender, Said, complaints
 from tests.crash.mounts import Image, end_with_parent, kinds
 from tests.crash.storecuts import StoreCutter
+from tests.crash.warm import fast_place
 from tests.reliability.row import Tally
 
 _CUTS_OF_A_LOG = 8
@@ -103,7 +104,7 @@ def main(seed: int, cuts: int, *, synced: bool) -> None:
     end_with_parent()
     tally = Tally()
     sometimes: Counter[str] = Counter()
-    base = "/dev/shm" if Path("/dev/shm").is_dir() else None
+    base = fast_place(600 << 20)
     with tempfile.TemporaryDirectory(prefix="nereus-cuts-", dir=base, ignore_cleanup_errors=True) as name:
         chance = random.Random(f"{seed}/cuts")
         logs = [Cutter(Image(kind, Path(name)), chance, sometimes, synced=synced) for kind in kinds()]

@@ -22,6 +22,7 @@ from tests.crash import tracing
 from tests.crash.recording import Claims, Recording, claims, owner, writers
 from tests.crash.scenes import moved
 from tests.crash.states import Model, State, Tree
+from tests.crash.warm import fast_place
 from tests.log.world import SetClock
 from tests.reliability.row import Budget, Goal, Row, Tally
 
@@ -172,8 +173,9 @@ def crash_states(budget: Budget) -> Row:
 @contextmanager
 def in_memory() -> Iterator[Path]:
     """A private directory, in memory where there is one."""
-    base = "/dev/shm" if Path("/dev/shm").is_dir() else None
-    with tempfile.TemporaryDirectory(prefix="nereus-states-", dir=base, ignore_cleanup_errors=True) as name:
+    with tempfile.TemporaryDirectory(
+        prefix="nereus-states-", dir=fast_place(100 << 20), ignore_cleanup_errors=True
+    ) as name:
         yield Path(name)
 
 

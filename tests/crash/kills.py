@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +17,7 @@ from tests.crash import tracing
 from tests.crash.judging import TRUE, Judge
 from tests.crash.scenes import SCENES, Scene, Templates
 from tests.crash.tracing import CHANGING, Fault, Point, Watcher
-from tests.crash.warm import Called, Hung, Warm
+from tests.crash.warm import Called, Hung, Warm, fast_place
 from tests.reliability.row import Budget, Goal, Row, Tally
 
 # What each call may say. Not here: close and flock, because an injected error replaces the call, so that what is not
@@ -143,7 +142,7 @@ def chosen(budget: Budget, tries: Sequence[Try], count: int, salt: str) -> list[
 @contextmanager
 def lanes() -> Iterator[list[Lane]]:
     """As many callers as go side by side, each in a directory of its own, in memory where there is one."""
-    base = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    base = fast_place(100 << 20)
     with tempfile.TemporaryDirectory(prefix="nereus-kills-", dir=base, ignore_cleanup_errors=True) as name:
         made = []
         for number in range(_LANES):

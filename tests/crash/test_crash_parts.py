@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from tests.crash.scenes import SCENES, Scene
 from tests.crash.states import Model
 from tests.crash.traces import Event, Sync, Trace
 from tests.crash.tracing import Fault, Point
-from tests.crash.warm import Called
+from tests.crash.warm import Called, environment
 from tests.reliability.row import Budget, Row
 
 needs_strace = pytest.mark.usefixtures("strace")
@@ -91,6 +92,27 @@ def test_a_fault_that_did_not_strike_is_not_taken_for_one_that_did(base: Path) -
                 assert (called.status == 0) == (not struck or what == "EIO"), (point, what, called)
     finally:
         lane.close()
+
+
+@needs_strace
+def test_a_command_that_is_forked_does_to_a_store_what_one_does_that_is_started(base: Path) -> None:
+    """Only so much is spared by forking it: the start of the interpreter, which touches no store."""
+    lane = Lane(base)
+    try:
+        one = scene("next")
+        lane.templates.put(one)
+        lane.watched(one, tracing.everything())
+        forked = tracing.calls_on(lane.trace, lane.store)
+        lane.templates.put(one)
+        options = ["-qq", "-y", "-s", "0", *tracing.everything(), "-o", str(lane.trace)]
+        line = Judge(lane.call, lane.store, one).line()
+        command = ["strace", *options, sys.executable, "-m", "nereus_cli", *line]
+        assert subprocess.run(command, check=False, capture_output=True, env=environment(), cwd="/").returncode == 0
+        started = tracing.calls_on(lane.trace, lane.store)
+    finally:
+        lane.close()
+    assert len(forked) > 100
+    assert forked == started
 
 
 @needs_strace

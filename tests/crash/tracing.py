@@ -121,6 +121,11 @@ def points(trace: Path, store: Path) -> list[Point]:
     return list(found)
 
 
+def calls_on(trace: Path, store: Path) -> list[str]:
+    """The names of all calls on the store, in order."""
+    return [name for _, name, rest in _calls(trace) if _is_on(rest, store)]
+
+
 def struck(trace: Path, store: Path, fault: Fault) -> bool:
     """Whether the trace of a faulted run shows that the fault struck a call on the store."""
     for _, name, rest in _calls(trace):
