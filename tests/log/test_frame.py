@@ -118,6 +118,13 @@ def test_a_scan_ends_at_the_first_frame_out_of_place(
     assert not list(frame.scan(b"".join(frames), 0, Place(position + 1, chain), SEED))
 
 
+def test_a_frame_fits_one_place() -> None:
+    data = frame.encode(Kind.CLIENT, b"x", Place(7, 99), FIXED, SEED)
+    assert [one.position for one in frame.scan(data, 0, Place(7, 99), SEED)] == [7]
+    for place in (Place(6, 99), Place(8, 99), Place(7, 98), Place(7, 0)):
+        assert list(frame.scan(data, 0, place, SEED)) == []
+
+
 def test_a_scan_ends_with_a_seal() -> None:
     seal = frame.encode(frame.SEAL, b"", Place(1, 0), FIXED, SEED)
     behind = frame.encode(Kind.CLIENT, b"", Place(2, frame.checksum_of(seal)), FIXED, SEED)

@@ -72,6 +72,14 @@ def test_golden_mark_and_note() -> None:
     )
 
 
+def test_half_of_one_mark_and_half_of_another_is_none() -> None:
+    first = Mark(boot_id=bytes(16), ordinal=3, inode=77, durable=22, offset=900, chain=5)
+    second = msgspec.structs.replace(first, durable=23, offset=1_000, chain=6)
+    half = marks.encode_mark(second)[:48] + marks.encode_mark(first)[48:]
+    assert marks.decode_mark(half) is None
+    assert marks.decode_note(half) is None
+
+
 @given(HEADER)
 def test_a_header_comes_back(header: Header) -> None:
     assert segment.decode(segment.encode(header), segment.name_of(header.ordinal)) == header

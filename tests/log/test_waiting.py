@@ -218,6 +218,19 @@ def test_a_guard_masks_only_in_the_main_thread_and_only_inside() -> None:
     assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == set()
 
 
+def test_a_guard_makes_an_interrupt_part_of_the_answer() -> None:
+    try:
+        with Guard() as guard:
+            guard.check()
+            signal.raise_signal(signal.SIGINT)
+            with pytest.raises(InterruptedWaitError) as caught:
+                guard.check()
+            assert caught.value.number == signal.SIGINT
+            guard.check()
+    except KeyboardInterrupt:
+        pytest.fail("it was delivered as well")
+
+
 def test_a_guard_takes_only_signals_that_would_have_ended_the_process() -> None:
     before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
     try:

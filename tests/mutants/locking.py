@@ -219,6 +219,6 @@ LOCKING: Final = (
         "            if pending:\n",
         "            if pending is None:\n",
         "an interrupt would be lost (I1)",
-        ("log/test_waiting.py::test_a_signal_to_this_thread_ends_the_wait_and_is_used_up[no_dnotify]",),
+        ("log/test_waiting.py::test_a_guard_makes_an_interrupt_part_of_the_answer",),
     ),
 )

@@ -47,7 +47,7 @@ TRUTH: Final = (
         "        if frame.position != position or frame.chain != chain:\n",
         "        if frame.chain != chain:\n",
         "a frame at the wrong place would be given another position (I13)",
-        ("log/test_frame.py::test_a_scan_ends_at_the_first_frame_out_of_place",),
+        ("log/test_frame.py::test_a_frame_fits_one_place",),
     ),
     Mutant(
         "chain-value-ignored",
@@ -55,7 +55,7 @@ TRUTH: Final = (
         "        if frame.position != position or frame.chain != chain:\n",
         "        if frame.position != position:\n",
         "a frame of an earlier life of the file would be read behind newer ones (I13)",
-        ("log/test_frame.py::test_a_scan_ends_at_the_first_frame_out_of_place",),
+        ("log/test_frame.py::test_a_frame_fits_one_place",),
     ),
     Mutant(
         "frame-of-a-newer-version-taken-for-damage",
@@ -106,7 +106,7 @@ TRUTH: Final = (
         ' or zlib.crc32(raw[_CHECKSUM_BYTES:]) != int.from_bytes(raw[:_CHECKSUM_BYTES], "little"):\n',
         ":\n",
         "half of a mark would be believed (I1)",
-        ("log/test_segment.py::test_a_mark_or_note_with_any_byte_changed_says_nothing",),
+        ("log/test_segment.py::test_half_of_one_mark_and_half_of_another_is_none",),
     ),
     Mutant(
         "synced-through-not-written",
@@ -122,9 +122,9 @@ TRUTH: Final = (
     Mutant(
         "synced-through-not-believed",
         "log/tail.py",
-        "            self.proven = max(self.proven, found.synced_through)\n",
+        "            proven = max(proven, found.synced_through)\n",
         "",
-        "a log that lost acknowledged records would be cut in silence (I13)",
+        "whoever may only read would be shown less than the frames prove (I1)",
         (
             "log/test_reading.py::test_a_log_that_may_not_be_written_can_be_read_as_far_as_it_is_proven[False-1-30]",
             "log/test_reading.py::test_a_log_that_may_not_be_written_can_be_read_as_far_as_it_is_proven[False-1-13]",
