@@ -101,11 +101,11 @@ def refused_in(late: list[bytes]) -> set[bytes]:
 
 def main(seed: int, cuts: int, *, synced: bool) -> None:
     """Prints the row."""
-    end_with_parent()
     tally = Tally()
     sometimes: Counter[str] = Counter()
     base = fast_place(600 << 20)
     with tempfile.TemporaryDirectory(prefix="nereus-cuts-", dir=base, ignore_cleanup_errors=True) as name:
+        end_with_parent(Path(name))
         chance = random.Random(f"{seed}/cuts")
         logs = [Cutter(Image(kind, Path(name)), chance, sometimes, synced=synced) for kind in kinds()]
         stores = [StoreCutter(one.image, Path(name), chance, sometimes) for one in logs]

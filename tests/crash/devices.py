@@ -53,12 +53,23 @@ class Device:
         """Also replays the journal."""
         self._attach()
         subprocess.run(["mount", "-t", "ext4", self._loop, str(self.place)], check=True, capture_output=True)
-
-    def unmount(self) -> None:
-        """Gives the loop device back too: nothing of what it had cached is seen again."""
-        subprocess.run(["umount", str(self.place)], check=True, capture_output=True)
+        # It goes with its mount, however that ends.
         subprocess.run(["losetup", "-d", self._loop], check=True, capture_output=True)
         self._loop = ""
+
+    def unmount(self) -> None:
+        """The loop device goes too: nothing of what it had cached is seen again."""
+        subprocess.run(["umount", str(self.place)], check=True, capture_output=True)
+        attached = ["losetup", "--noheadings", "--associated", str(self._disk)]
+        end = time.monotonic() + _WAIT_S_MAX
+        while subprocess.run(attached, check=True, capture_output=True).stdout and time.monotonic() < end:
+            time.sleep(0.005)
+
+    def close(self) -> None:
+        """Takes the disk away."""
+        self.unmount()
+        subprocess.run(["umount", str(self._disk)], check=True, capture_output=True)
+        self._process.wait(_WAIT_S_MAX)
 
     def cut(self, seed: str, writers: list[Appender]) -> list[bytes]:
         """The power goes: the file system stops, then the cache of the disk is decided. What was said too late."""
@@ -206,10 +217,10 @@ def proof(log: Path) -> int:
 
 def main(seed: int, rounds: int) -> None:
     """Prints the row."""
-    end_with_parent()
     tally = Tally()
     sometimes: Counter[str] = Counter()
     with tempfile.TemporaryDirectory(prefix="nereus-disk-", ignore_cleanup_errors=True) as name:
+        end_with_parent(Path(name))
         device = Device(Path(name))
         chance = random.Random(f"{seed}/device")
         for number in range(rounds):
@@ -219,7 +230,7 @@ def main(seed: int, rounds: int) -> None:
             violation = f"seed {seed}, round {number}, {kind}: {'; '.join(wrong)}" if wrong else ""
             tally.point(hit=hit, violation=violation)
             sometimes[kind] += 1
-        device.unmount()
+        device.close()
     tally.notes.append(", ".join(f"{count} {what}" for what, count in sorted(sometimes.items())))
     sys.stdout.buffer.write(msgspec.json.encode(tally.row()))
 

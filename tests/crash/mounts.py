@@ -128,12 +128,20 @@ def module_apart(module: str, *arguments: str, seconds: float) -> bytes:
     return out
 
 
-def end_with_parent() -> None:
-    """In the module that runs apart: when whoever started it is gone, so is everything here."""
+def end_with_parent(base: Path) -> None:
+    """In the module that runs apart: when whoever started it is gone, so is everything here, the images in ``base``
+    first, which are large."""
     import threading
 
     def watch() -> None:
         os.read(0, 1)
+        listed = subprocess.run(["losetup", "-l", "-n", "-O", "NAME,BACK-FILE"], check=False, capture_output=True)
+        for line in listed.stdout.decode().splitlines():
+            if str(base) in line:
+                # One that is mounted goes with its mount.
+                subprocess.run(["losetup", "-d", line.split()[0]], check=False, capture_output=True)
+        for image in base.glob("*.img"):
+            image.unlink(missing_ok=True)
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
