@@ -42,11 +42,15 @@ def hunted(mutants: Sequence[Mutant]) -> Row:
             if why:
                 tally.point(hit=False, violation=f"{mutant.name}: {why}")
                 continue
-            trial = workshop.tried(mutant)
+            try:
+                trial = workshop.tried(mutant)
+            except ValueError as error:
+                tally.point(hit=False, violation=str(error))
+                continue
             tally.point(hit=trial.copy, violation="" if trial.killed else _named(mutant, trial))
             if trial.seconds > seconds:
                 slowest, seconds = mutant.name, trial.seconds
-    tally.notes.append(f"killed: {', '.join(mutant.name for mutant in mutants) if len(mutants) <= SHORT else 'all'}")
+    tally.notes.append(f"tried: {', '.join(mutant.name for mutant in mutants) if len(mutants) <= SHORT else 'all'}")
     tally.notes.append(f"the slowest, {slowest}, in {seconds:.1f} s")
     return tally.row()
 

@@ -17,12 +17,13 @@ from typing import Final, Self
 
 import msgspec
 
+import nereus_cli
 from tests.mutants.mutant import Mutant
 from tests.mutants.witness import SAID
 
 ROOT: Final = Path(__file__).parents[2]
+PACKAGE: Final = Path(nereus_cli.__file__).resolve().parent
 LIMIT_S: Final = 60
-_COPIED: Final = ("nereus_cli", "tests")
 _FAILED: Final = 1
 _KEPT_OUT: Final = shutil.ignore_patterns("__pycache__", ".*")
 
@@ -46,18 +47,17 @@ class Trial(msgspec.Struct, frozen=True):
 class Workshop:
     """``with Workshop() as workshop``: a place of its own, gone afterwards."""
 
-    def __init__(self, root: Path = ROOT) -> None:
-        self._root = root
+    def __init__(self) -> None:
         self._made = 0
         self._sound: dict[str, str] = {}
 
     def __enter__(self) -> Self:
         base = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
         self.path = Path(tempfile.mkdtemp(prefix="nereus-mutants-", dir=base))
-        for entry in self._root.iterdir():
-            if entry.name in _COPIED:
-                shutil.copytree(entry, self.path / entry.name, ignore=_KEPT_OUT)
-            elif not entry.name.startswith((".", "build", "dist")):
+        for source in (PACKAGE, ROOT / "tests"):
+            shutil.copytree(source, self.path / source.name, ignore=_KEPT_OUT)
+        for entry in ROOT.iterdir():
+            if not (self.path / entry.name).exists() and not entry.name.startswith((".", "build", "dist")):
                 # Tests hold the documents against the program; nobody writes to either.
                 (self.path / entry.name).symlink_to(entry)
         return self
@@ -108,7 +108,7 @@ class Workshop:
         process = subprocess.Popen(
             [*words, *(f"tests/{killer}" for killer in killers)],
             cwd=self.path,
-            env={**os.environ, "PYTHONPATH": str(self.path), "COLUMNS": "300", "CI": "1"},
+            env={**_environment(), "PYTHONPATH": str(self.path), "COLUMNS": "300", "CI": "1"},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -134,6 +134,11 @@ class Workshop:
             seconds=seconds,
             copy=f"{SAID}{self.path}/nereus_cli/" in out,
         )
+
+
+def _environment() -> dict[str, str]:
+    """Nothing of a test run that this one may be part of."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "COV_"))}
 
 
 def _hear_interrupts() -> None:
