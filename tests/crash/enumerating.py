@@ -161,7 +161,7 @@ def crash_states(budget: Budget) -> Row:
     total = Tally()
     for record in (writers, owner):
         with in_memory() as base:
-            tally = enumerate_states(record(base), budget, budget.of(2_000, 60_000), base)
+            tally = enumerate_states(record(base), budget, budget.of(2_000, 30_000), base)
         total.points += tally.points
         total.hits += tally.hits
         total.violations += tally.violations
@@ -184,6 +184,6 @@ GOALS: Final = (
         name="crash-states",
         promise="whatever a power cut may leave of a real run: what was acknowledged stands, no effect is unrecorded",
         run=crash_states,
-        seconds=15,
+        seconds=10,
     ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -36,7 +37,7 @@ ERRORS: Final = {
 }
 _LANES: Final = 2
 _TRIES: Final = 4
-_ABSENT_MAX: Final = 0.05
+_ABSENT_MAX: Final = 0.1
 _CALL_S_MAX: Final = 25.0
 
 
@@ -131,12 +132,13 @@ def chosen(budget: Budget, tries: Sequence[Try], count: int, salt: str) -> list[
     if count >= len(tries):
         return list(tries)
     chance = budget.random(salt)
-    weights = [3 if one.fault.point.name in CHANGING else 1 for one in tries]
-    by_scene = Counter(one.scene.name for one in tries)
-    shares = [weight / by_scene[one.scene.name] for weight, one in zip(weights, tries, strict=True)]
-    keys = [chance.random() ** (1 / share) for share in shares]
-    ranked = sorted(range(len(tries)), key=lambda number: -keys[number])
-    return [tries[number] for number in ranked[:count]]
+    turns: dict[str, list[tuple[float, Try]]] = {}
+    for one in tries:
+        weight = 3 if one.fault.point.name in CHANGING else 1
+        turns.setdefault(one.scene.name, []).append((chance.random() ** (1 / weight), one))
+    ranked = [sorted(scene, key=lambda keyed: -keyed[0]) for scene in turns.values()]
+    rounds = itertools.chain.from_iterable(itertools.zip_longest(*ranked))
+    return [keyed[1] for keyed in rounds if keyed is not None][:count]
 
 
 @contextmanager
@@ -197,7 +199,7 @@ def kills(budget: Budget) -> Row:
 
 def failures(budget: Budget) -> Row:
     """Every system call on the store fails, once, with each errno."""
-    return attack(budget, lambda point: ERRORS.get(point.name, ()), budget.of(50, 4_000), "failures")
+    return attack(budget, lambda point: ERRORS.get(point.name, ()), budget.of(50, 2_500), "failures")
 
 
 GOALS: Final = (
@@ -205,12 +207,12 @@ GOALS: Final = (
         name="kills",
         promise="kill -9 at any system call of the installed command, its owner or its keeper: receipts stay true",
         run=kills,
-        seconds=15,
+        seconds=12,
     ),
     Goal(
         name="call-failures",
         promise="any one system call of the installed command fails: no false receipt, no false refusal, no bug",
         run=failures,
-        seconds=15,
+        seconds=12,
     ),
 )

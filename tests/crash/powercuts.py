@@ -32,7 +32,7 @@ def device(budget: Budget) -> Row:
     if why:
         return Row(skipped=why)
     said = mounts.module_apart(
-        "tests.crash.devices", str(budget.seed), str(budget.of(16, 400)), seconds=budget.of(240, 1_800)
+        "tests.crash.devices", str(budget.seed), str(budget.of(24, 400)), seconds=budget.of(240, 1_800)
     )
     return msgspec.json.decode(said, type=Row)
 
@@ -48,6 +48,6 @@ GOALS: Final = (
         name="device",
         promise="a disk that fails or forgets costs nothing acknowledged; one that lies is found out",
         run=device,
-        seconds=12,
+        seconds=6,
     ),
 )
