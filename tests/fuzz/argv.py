@@ -10,7 +10,7 @@ from typing import Final
 
 from nereus_cli.cli import output, wishes
 from nereus_cli.cli.call import Call
-from nereus_cli.cli.exits import BUG, Failure, classify
+from nereus_cli.cli.exits import BUG, DONE, Failure, classify
 from nereus_cli.cli.parser import parse
 from nereus_cli.cli.read import _selection
 from nereus_cli.cli.split import Help, split
@@ -128,7 +128,7 @@ def _told(data: bytes) -> str:
         told = classify(error)
         if told.status == BUG:
             raise
-    return "" if told.message and "\n" not in told.message and 0 < told.status < BUG else f"status {told.status}"
+    return "" if told.message and told.status not in {DONE, BUG} else f"status {told.status}"
 
 
 _OPTIONS: Final = {"N": b"3", "DURATION": b"10m", "TIME": b"2027-03-28T04:00Z", "ZONE": b"Europe/Berlin"}

@@ -5,6 +5,7 @@ python -m tests.fuzz.child MODULE:TARGETS EXECUTIONS SEED     prints what was se
 
 from __future__ import annotations
 
+import contextlib
 import random
 import resource
 import signal
@@ -25,6 +26,7 @@ TRACED_BYTES_MAX: Final = 2 << 20
 GROWTH_BYTES_MAX: Final = 2 << 26
 _TURN_S: Final = 20
 _TRACED: Final = 50
+_WARMING: Final = 200
 _FINDINGS_MAX: Final = 6
 _INPUT_SHOWN: Final = 300
 _FORBIDDEN: Final = (
@@ -86,7 +88,11 @@ class Bench:
         return self.seen
 
     def _warm(self, target: Target) -> None:
-        """What is imported on first use is imported now; and valid samples must be taken."""
+        """What is loaded when it is first needed is loaded now, by some damage too; and valid samples must be taken."""
+        mutator = Mutator(random.Random(target.name), target.samples, target.tokens, target.seal)
+        for _ in range(_WARMING):
+            with contextlib.suppress(Exception):
+                target.run(mutator.made())
         for sample in target.samples:
             try:
                 wrong = target.run(sample)

@@ -6,7 +6,9 @@ mutator of this package does alone.
 
 from __future__ import annotations
 
+import contextlib
 import os
+import random
 import re
 import subprocess
 import sys
@@ -17,11 +19,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+from tests.fuzz.mutator import Mutator
 from tests.fuzz.target import Seen, Target
 
 _INPUT_BYTES_MAX: Final = 4_096
 _MEMORY_MIB: Final = 1_024
 _PATIENCE_S: Final = 60
+_WARMING: Final = 500
 _SECONDS_EACH: Final = 1 / 300
 _SHOWN: Final = 300
 _RAISED: Final = re.compile(r"(?:[A-Za-z_.]*Error|KeyboardInterrupt|MemoryError)\b")
@@ -58,6 +62,14 @@ def guided(targets: str, name: str, executions: int, seed: int, root: Path) -> S
     return Seen(violations=1, findings=[f"guided, seed {seed}: {name}: {why}: {' '.join(inputs)}"])
 
 
+def _warm(target: Target) -> None:
+    """What is loaded when it is first needed is loaded now: later it would be taken for something a decoder did."""
+    mutator = Mutator(random.Random(1), target.samples, target.tokens, target.seal)
+    for data in (*target.samples, *(mutator.made() for _ in range(_WARMING))):
+        with contextlib.suppress(Exception):
+            target.run(data)
+
+
 def main(argv: Sequence[str]) -> None:
     """As above; does not return."""
     atheris = import_module("atheris")
@@ -68,6 +80,7 @@ def main(argv: Sequence[str]) -> None:
     target: Target = next(one for one in getattr(loaded, attribute) if one.name == argv[1])
     from tests.fuzz.child import Hook
 
+    _warm(target)
     hook = Hook()
 
     def tried(data: bytes) -> None:
@@ -88,7 +101,6 @@ def main(argv: Sequence[str]) -> None:
     corpus = Path(argv[4]) / "corpus"
     corpus.mkdir()
     for number, sample in enumerate(target.samples):
-        tried(sample)
         (corpus / str(number)).write_bytes(sample)
     limits = [f"-max_len={_INPUT_BYTES_MAX}", f"-rss_limit_mb={_MEMORY_MIB}", "-timeout=20"]
     counts = [f"-atheris_runs={argv[2]}", f"-seed={argv[3]}", f"-artifact_prefix={argv[4]}/found-"]
