@@ -153,7 +153,8 @@ class Store:
         base = self._reader()
         applied = base.head().applied if base else 0
         end = self.log.bounds().durable if through is None else through
-        if base and applied > max(end, self.log.bounds().durable):
+        # A mark may be old, after a medium was pulled and put back; what stands behind it is there all the same.
+        if base and applied > max(end, self.log.bounds().last):
             raise self._leading(applied)
         if end - applied > self.limits.fold_records_max and self._catch_up():
             base = self._reader()
@@ -254,9 +255,13 @@ class Store:
             os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
             projection = SqliteProjection(path, self.log.store_id, write=True)
         applied = projection.head().applied
-        if applied > self.log.bounds().durable:
+        try:
+            # The barrier brings an old mark up to date before anything is said to be lost.
+            if applied > self.log.bounds().durable and applied > self.log.barrier():
+                raise self._leading(applied)
+        except BaseException:
             projection.close()
-            raise self._leading(applied)
+            raise
         return projection
 
     def another_log(self) -> FileLog:
