@@ -190,8 +190,8 @@ def seal_lines(data: bytearray) -> None:
 def _facts(data: bytes) -> str:
     for words in keeper_facts.checked_lines(data):
         fact = keeper_facts.fact(words)
-        if isinstance(fact, keeper_facts.Ended) and (fact.exit_code is None) == (fact.signal is None):
-            return "an end that is neither exit nor signal"
+        if isinstance(fact, keeper_facts.Ended) and fact.exit_code is not None and fact.signal is not None:
+            return "an end that is both exit and signal"
         if isinstance(fact, keeper_facts.NotStarted):
             os.strerror(fact.errno)
     return ""
