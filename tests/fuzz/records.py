@@ -14,6 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from nereus_cli.cli.exits import Failure
+from nereus_cli.cli.output import as_json
 from nereus_cli.cli.prepared import _file_of, _read
 from nereus_cli.codec import (
     NewerRecordError,
@@ -30,7 +31,7 @@ from nereus_cli.domain.facts import Change, Facts, Head, History, Place, Result
 from nereus_cli.domain.limits import PRODUCTION
 from nereus_cli.domain.message import Message
 from nereus_cli.domain.outcome import Decision, Reason
-from nereus_cli.domain.records import Context
+from nereus_cli.domain.records import At, Command, Context, Expiry, Schedule, Shell
 from nereus_cli.founding import check_format
 from nereus_cli.keeper import wire
 from nereus_cli.keeper.lines import line
@@ -38,9 +39,13 @@ from nereus_cli.ports import CorruptLogError, NewerFormatError
 from nereus_cli.prepare.commands import thaw
 from nereus_cli.presence import Beat, read_beat
 from nereus_cli.projection import rows
+from nereus_cli.render.machine import Document
+from nereus_cli.render.messages import captured, message_line, wish
+from nereus_cli.render.sheet import message_sheet
+from nereus_cli.render.table import row
 from tests.codec.samples import CONTEXT, MUTATIONS, STATED, sample
 from tests.fuzz.mutator import JSON_TOKENS, MSGPACK_TOKENS, TEXT_TOKENS
-from tests.fuzz.target import Target
+from tests.fuzz.target import Target, warm_zones, zone_data
 
 _REFUSED: Final = (UndecodableError, NewerRecordError)
 _NOW: Final = CONTEXT.requested_at
@@ -80,10 +85,22 @@ def _command(data: bytes) -> str:
         if encode_command(decode_command(written)) != written:
             return "a command that is not written as it was read"
     for facts in _FACTS:
-        wrong = _storable(apply_command(facts, command, _PLACE, PRODUCTION))
+        change = apply_command(facts, command, _PLACE, PRODUCTION)
+        wrong = _storable(change)
         if wrong:
             return wrong
+        if change.message is not None:
+            _shown(change.message, command)
     return ""
+
+
+def _shown(message: Message, command: Command) -> None:
+    """As ``list`` and ``show`` show it, for people and machines."""
+    document = message_line(message, command, 9)
+    more: Document = {"when": wish(command), "captured": captured(command, unmask=False), "attempts": [], "history": []}
+    as_json(document | more)
+    message_sheet(document | more, message, "none")
+    row(message, command)
 
 
 def _mutation(data: bytes) -> str:
@@ -106,7 +123,11 @@ class Sealed:
         marker = msgspec.msgpack.encode(whole.stated)
         self._before, _, rest = encode_command(whole).partition(whole.command_hash)
         self._between, _, self._after = rest.partition(marker)
-        self.samples = tuple(msgspec.msgpack.encode(stated) for stated in STATED.values())
+        at = Schedule(
+            "m", At("2027-01-15T08:00Z"), Shell((b"true",)), priority=3, tags=(("a", "b"),), late_after_ns=9,
+            expiry=Expiry(at=At("later", gap="later")),
+        )  # fmt: skip
+        self.samples = tuple(msgspec.msgpack.encode(stated) for stated in (*STATED.values(), at))
 
     def run(self, data: bytes) -> str:
         """``data`` is what was stated."""
@@ -255,11 +276,16 @@ def _prepared(data: bytes) -> str:
 _PREPARED: Final = tuple(msgspec.json.encode(_file_of(thaw(payload))) for payload in _COMMANDS)
 _SEALED: Final = Sealed()
 
+setup = warm_zones
+
 TARGETS: Final = (
-    Target(name="command", samples=_COMMANDS, tokens=MSGPACK_TOKENS, run=_command, allowed=_REFUSED, share=4),
+    Target(
+        name="command", samples=_COMMANDS, tokens=MSGPACK_TOKENS, run=_command, allowed=_REFUSED, share=4,
+        may=zone_data,
+    ),
     Target(
         name="command, true hash", samples=_SEALED.samples, tokens=MSGPACK_TOKENS, run=_SEALED.run, allowed=_REFUSED,
-        share=3,
+        share=3, may=zone_data,
     ),
     Target(name="mutation", samples=_MUTATIONS, tokens=MSGPACK_TOKENS, run=_mutation, allowed=_REFUSED, share=4),
     *(

@@ -2,13 +2,34 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import zoneinfo
 from collections.abc import Callable, Sequence
+from typing import Final
 
 import msgspec
 
+from nereus_cli.wish.refusal import Refusal
+from nereus_cli.wish.zones import find_zone
 from tests.fuzz.mutator import Seal
 
+_ZONES: Final = tuple(os.path.normpath(root) + "/" for root in zoneinfo.TZPATH)
 May = Callable[[str, tuple[object, ...]], bool]
+
+
+def zone_data(event: str, args: tuple[object, ...]) -> bool:
+    """Zone data is read, from nowhere else than where zone data is."""
+    if event == "import":
+        return str(args[0]).startswith("tzdata")
+    return event == "open" and os.path.normpath(str(args[0])).startswith(_ZONES)
+
+
+def warm_zones() -> None:
+    """Loads what reads zone data, and what looks for a zone that there is not."""
+    for name in ("Europe/Berlin", "Nowhere/AtAll"):
+        with contextlib.suppress(Refusal):
+            find_zone(name)
 
 
 def _nothing(_event: str, _args: tuple[object, ...]) -> bool:
