@@ -72,6 +72,7 @@ class _Tagged(msgspec.Struct, frozen=True):
 
 Encodable: TypeAlias = _CommandEnvelope | _MutationEnvelope | Stated
 _encoder = msgspec.msgpack.Encoder()
+_json = msgspec.json.Encoder()
 _command = msgspec.msgpack.Decoder(_CommandEnvelope)
 _mutation = msgspec.msgpack.Decoder(_MutationEnvelope)
 _version = msgspec.msgpack.Decoder(_Version)
@@ -133,11 +134,23 @@ def hash_stated(stated: Stated) -> bytes:
     return sha256(_HASH_DOMAIN + _encode(stated)).digest()
 
 
-def _encode(value: Encodable) -> bytes:
-    # encode_into, because a failed first allocation of encode crashes the interpreter (msgspec 0.23).
+def packed(value: object) -> bytes:
+    """Any value as MessagePack. Not by ``encode``: when its first allocation fails, it crashes the interpreter
+    (msgspec 0.23), where this raises MemoryError."""
     buffer = bytearray(512)
     _encoder.encode_into(value, buffer)
     return bytes(buffer)
+
+
+def as_json(value: object) -> bytes:
+    """Any value as JSON, and as safe."""
+    buffer = bytearray(512)
+    _json.encode_into(value, buffer)
+    return bytes(buffer)
+
+
+def _encode(value: Encodable) -> bytes:
+    return packed(value)
 
 
 def _check_version(version: int) -> None:

@@ -13,6 +13,7 @@ from typing import Final
 
 import msgspec
 
+from nereus_cli.codec import as_json
 from nereus_cli.disk import stands
 from nereus_cli.ports import CorruptLogError, Disk, NewerFormatError
 
@@ -96,7 +97,7 @@ def _describe(disk: Disk, directory: int) -> None:
     fd = disk.open_file(aside, below=directory, create=True)
     try:
         disk.truncate(fd, 0)
-        disk.write_at(fd, msgspec.json.encode(_Description(_SCHEMA, FORMAT)) + b"\n", 0)
+        disk.write_at(fd, as_json(_Description(_SCHEMA, FORMAT)) + b"\n", 0)
         disk.sync_data(fd)
     finally:
         disk.close(fd)

@@ -13,6 +13,7 @@ from typing import Final
 
 import msgspec
 
+from nereus_cli.codec import packed
 from nereus_cli.disk import SystemDisk
 from nereus_cli.domain.instant import SECOND
 
@@ -127,7 +128,7 @@ class OwnerSocket:
     def beat(self, beat: Beat) -> None:
         """Says how it fares: one write over the one before, so that a full disk does not silence it. A reader tells by
         the checksum whether it saw it whole."""
-        body = msgspec.msgpack.encode(msgspec.structs.replace(beat, trouble=beat.trouble[:_TROUBLE_CHARACTERS]))
+        body = packed(msgspec.structs.replace(beat, trouble=beat.trouble[:_TROUBLE_CHARACTERS]))
         record = zlib.crc32(body).to_bytes(4, "big") + len(body).to_bytes(2, "big") + body
         with contextlib.suppress(OSError):
             os.pwrite(self._beat, record.ljust(_BEAT_BYTES, b"\0"), 0)

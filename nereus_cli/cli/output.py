@@ -83,12 +83,10 @@ def raw_note(data: bytes) -> None:
 
 def as_json(value: object) -> bytes:
     """A document as bytes."""
-    import msgspec
-
     try:
-        return ascii_json(msgspec.json.encode(value))
+        return ascii_json(_encoded(value))
     except UnicodeEncodeError:
-        return ascii_json(msgspec.json.encode(_without_surrogates(value)))
+        return ascii_json(_encoded(_without_surrogates(value)))
 
 
 def encoding() -> str:
@@ -99,6 +97,15 @@ def encoding() -> str:
 def on_terminal() -> bool:
     """Whether a person is looking."""
     return _OUT not in _CLOSED and os.isatty(_OUT)
+
+
+def _encoded(value: object) -> bytes:
+    """As the codec does it, and for its reasons; but where nothing can be opened any more, that cannot be loaded."""
+    import msgspec
+
+    buffer = bytearray(512)
+    msgspec.json.Encoder().encode_into(value, buffer)
+    return bytes(buffer)
 
 
 def _without_surrogates(value: object) -> object:

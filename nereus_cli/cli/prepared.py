@@ -14,7 +14,7 @@ from nereus_cli.cli import lines, opening, output, wishes
 from nereus_cli.cli.exits import DONE, NEWER, Failure, usage
 from nereus_cli.cli.sending import Item, Sender, send_all
 from nereus_cli.cli.write import dry_run, waits
-from nereus_cli.codec import NewerRecordError, UndecodableError
+from nereus_cli.codec import NewerRecordError, UndecodableError, as_json
 from nereus_cli.domain.limits import PRODUCTION
 from nereus_cli.prepare.commands import thaw
 
@@ -52,7 +52,7 @@ def prepare(call: Call) -> int:
             raise usage("--command-id names one command, and here are several ids", field="command-id")
         made = [wishes.prepare_control(call, word.decode("utf-8", "replace"), None) for word in words]
     for one in made:
-        output.write(msgspec.json.encode(_file_of(one)) + b"\n")
+        output.write(as_json(_file_of(one)) + b"\n")
     return DONE
 
 

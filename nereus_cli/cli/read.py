@@ -10,6 +10,7 @@ import msgspec
 
 from nereus_cli.cli import asking, opening, output
 from nereus_cli.cli.exits import DONE, usage
+from nereus_cli.codec import as_json
 from nereus_cli.domain.message import State
 from nereus_cli.ports import Selection
 from nereus_cli.render.messages import message_document, message_line
@@ -119,7 +120,7 @@ def _tag(text: str) -> tuple[str, str]:
 
 
 def _cursor(message: Message) -> str:
-    place = msgspec.json.encode([message.deliver_at, message.message_id])
+    place = as_json([message.deliver_at, message.message_id])
     return base64.urlsafe_b64encode(place).decode("ascii").rstrip("=")
 
 

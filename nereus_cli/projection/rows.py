@@ -12,6 +12,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
+from nereus_cli.codec import packed
 from nereus_cli.domain.facts import Head, History, Result
 from nereus_cli.domain.message import TERMINAL, Attempt, Message, State
 from nereus_cli.domain.records import Command
@@ -60,8 +61,7 @@ def _decoder(kind: type[T]) -> Callable[[bytes], T]:
     return decoded
 
 
-_encoder = msgspec.msgpack.Encoder()
-encode = _encoder.encode
+encode = packed
 decode_message = _decoder(Message)
 decode_result = _decoder(Result)
 decode_attempt = _decoder(Attempt)
