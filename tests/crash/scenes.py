@@ -99,13 +99,15 @@ def unmarked(call: Warm, store: Path) -> None:
 def dead_owner(call: Warm, store: Path) -> None:
     """An owner was killed: its socket and its beat are still there, and so are the rows it had folded."""
     some(call, store)
+    _done(call, store, "run", "--once")
     pid = call.begin("--store", str(store), "run")
     os.kill(pid, signal.SIGUSR1)
     end = time.monotonic() + 20
-    while not ((store / "owner" / "beat").exists() and (store / "projection" / "state.db").exists()):
+    while not (store / "owner" / "beat").exists() or not (store / "owner" / "beat").stat().st_size:
         if time.monotonic() > end:
             raise RuntimeError("no owner")
         time.sleep(0.01)
+    time.sleep(0.2)
     os.kill(pid, signal.SIGKILL)
     call.end(pid)
 
