@@ -9,9 +9,11 @@ endif
 
 BIN := .venv/bin
 WORKERS ?= 2
+SEED ?= 1
+YEARS ?= 1
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
-.PHONY: setup quickstart test test-fast test-wheel lint types imports fmt wheel lock clean help
+.PHONY: setup quickstart test test-fast test-wheel reliability simulate mutant lint types imports fmt wheel lock clean help
 
 setup: ## make .venv, or bring it up to date; costs nothing when it is
 	@$(SETUP)
@@ -28,6 +30,15 @@ test-fast: setup ## the tests alone, without coverage; ARGS='tests/log -x' narro
 
 test-wheel: setup ## build the wheel and run the suite against it, with the source out of the way
 	@$(BIN)/python .ci/test_wheel.py $(WORKERS)
+
+reliability: setup ## the ledger: every goal, into docs/reliability.md; LONG=1, GOAL='a b', SEED=N
+	@$(BIN)/python -m tests.reliability $(GOAL) --seed $(SEED) --write
+
+simulate: setup ## years of a simulated machine by one seed: SEED=N YEARS=Y, OFF=features,to,leave,out
+	@$(BIN)/python -m tests.sim --seed $(SEED) --years $(YEARS) --off "$(OFF)"
+
+mutant: setup ## take one line of defence out of a copy and see that it is missed: NAME=…, without it a list
+	@$(BIN)/python -m tests.mutants $(or $(NAME),--list)
 
 lint: setup ## style, by ruff
 	@$(BIN)/ruff check --quiet

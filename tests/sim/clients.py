@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 from pathlib import Path
 
-from nereus_cli.domain.limits import Limits
+from nereus_cli.fold import named_message
 from nereus_cli.ports import CorruptLogError, EnqueueUncertainError, NewerFormatError, NotQueuedError
 from nereus_cli.prepare import commands
 from nereus_cli.prepare.wishes import Capture, ControlWish, Prepared, ScheduleWish, ShellWish, TimeWish, WishError
@@ -17,7 +17,7 @@ from tests.sim.store import SimStore
 from tests.sim.world import World
 
 _DELAYS = ("1s", "30s", "10m", "2h", "1d", "1w", "4w", "26w")
-_LATENESS: tuple[dict[str, str], ...] = ({}, {}, {}, {"if_late": "hold", "late_after": "10s"})
+_LATENESS: tuple[tuple[str | None, str | None], ...] = ((None, None),) * 3 + (("hold", "10s"),)
 _RETRIES = 6
 
 
@@ -44,6 +44,20 @@ class Crowd:
                 if wishes:
                     self.send(wishes)
 
+    def race(self) -> None:
+        """Somebody changes their mind about the next messages just as they become due."""
+        timers = sorted(
+            (m.timer, name) for name, m in self.oracle.shadow.batch.messages.items() if m.timer is not None
+        )  # fmt: skip
+        for timer, name in timers[: self.world.chance.choice((1, 3, 8))]:
+            when = max(timer - self.world.offset + self.world.chance.randrange(-2_000_000, 4_000_000), self.world.now)
+            self.world.at(when, lambda name=name: self._change(name))  # type: ignore[misc] # the default binds the name
+
+    def _change(self, name: str) -> None:
+        wish = self._control(self.world.chance, name)
+        if wish is not None:
+            self.send([wish])
+
     def send(self, wishes: Sequence[Prepared], retries: int = _RETRIES) -> None:
         """A process that hands these over; one that gets no clear answer sends the same bytes again."""
         process = self.world.spawn("writer", lambda process: self._append(process, list(wishes), retries))
@@ -54,7 +68,9 @@ class Crowd:
 
     def _later(self, wishes: list[Prepared], retries: int) -> None:
         if retries:
-            self.world.after(self.world.chance.randrange(1, 600) * 1_000_000_000, lambda: self.send(wishes, retries - 1))
+            self.world.after(
+                self.world.chance.randrange(1, 600) * 1_000_000_000, lambda: self.send(wishes, retries - 1)
+            )
 
     def _append(self, process: Process, wishes: list[Prepared], retries: int) -> None:
         payloads = [one.payload for one in wishes]
@@ -122,7 +138,7 @@ class Crowd:
     def _schedule(self, chance: random.Random) -> Prepared | None:
         self._number += 1
         name = f"m{self._number}" if chance.random() < 0.95 or not self.names else chance.choice(self.names)
-        given = chance.random() < 0.8
+        given, late = chance.random() < 0.8, chance.choice(_LATENESS)
         wish = ScheduleWish(
             time=self._time(chance, expires=chance.random() < 0.2),
             target=ShellWish(argv=(b"/bin/task", name.encode()), cwd=b"/"),
@@ -131,15 +147,16 @@ class Crowd:
             max_attempts=chance.choice((None, None, 1, 2, 5)),
             retry_base=chance.choice((None, "5s")),
             on_uncertain=chance.choice((None, None, "wait", "retry")),
-            **chance.choice(_LATENESS),
+            if_late=late[0],
+            late_after=late[1],
         )
         made = self._prepared(lambda capture, limits: commands.schedule(wish, capture, limits))
         if made is not None:
-            self.names.append(made.command.stated.message_id)
+            self.names.append(named_message(made.command))
         return made
 
-    def _control(self, chance: random.Random) -> Prepared | None:
-        name = chance.choice(self.names[-40:])
+    def _control(self, chance: random.Random, name: str = "") -> Prepared | None:
+        name = name or chance.choice(self.names[-40:])
         version = chance.choice((None, None, None, 1, 2))
         what = chance.choice(("cancel", "reschedule", "reschedule", "hold", "release", "release", "run_now", "stop"))
         if what == "reschedule":
@@ -149,7 +166,12 @@ class Crowd:
         if what == "stop":
             kill = chance.random() < 0.5
             return self._prepared(lambda capture, limits: commands.stop(plain, capture, limits, kill=kill))
-        make = {"cancel": commands.cancel, "hold": commands.hold, "release": commands.release, "run_now": commands.run_now}
+        make = {
+            "cancel": commands.cancel,
+            "hold": commands.hold,
+            "release": commands.release,
+            "run_now": commands.run_now,
+        }
         return self._prepared(lambda capture, limits: make[what](plain, capture, limits))
 
     def _time(self, chance: random.Random, *, expires: bool = False) -> TimeWish:

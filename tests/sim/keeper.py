@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable, Container, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -127,7 +128,11 @@ class Keeper:
         name = f"{len(room.files):06d}.ev"
         reading = world.reading()
         head = Head(
-            boot_id=reading.boot_id.hex(), pid=self.process.pid, wall_ns=reading.latest, boot_ns=reading.monotonic_ns, own=True
+            boot_id=reading.boot_id.hex(),
+            pid=self.process.pid,
+            wall_ns=reading.latest,
+            boot_ns=reading.monotonic_ns,
+            own=True,
         )
         self.file = EvidenceFile(name, head, [])
         self.queue: list[Callable[[], None]] = []
@@ -163,13 +168,19 @@ class Keeper:
         process.touch("listen")
         self.ready = True
         while True:
-            busy = bool(self.mine or self.clients)
-            process.wait_until(lambda: bool(self.queue) or busy != bool(self.mine or self.clients), _EVER_S if busy else _IDLE_S)
+            busy = self._busy()
+            process.wait_until(partial(self._stirred, busy=busy), _EVER_S if busy else _IDLE_S)
             if self.queue:
                 process.touch("turn")
                 self.queue.pop(0)()
-            elif not self.mine and not self.clients:
+            elif not self._busy():
                 return
+
+    def _busy(self) -> bool:
+        return bool(self.mine or self.clients)
+
+    def _stirred(self, *, busy: bool) -> bool:
+        return bool(self.queue) or busy != self._busy()
 
     def _batch(self, requests: Sequence[StartRequest]) -> None:
         for request in requests:
@@ -204,7 +215,9 @@ class Keeper:
 
     def _ended(self, child: Child) -> None:
         self.mine.discard(child.attempt_id)
-        numbers = dict.fromkeys(("maxrss_kib", "stdout_bytes", "stderr_bytes", "stdout_kept", "stderr_kept", "survivors"), 0)
+        numbers = dict.fromkeys(
+            ("maxrss_kib", "stdout_bytes", "stderr_bytes", "stdout_kept", "stderr_kept", "survivors"), 0
+        )
         self.said(
             child.attempt_id,
             Ended(
@@ -214,7 +227,7 @@ class Keeper:
                 stopped=child.stopped,
                 started_at_ns=child.started_at,
                 ended_at_ns=child.ended_at or 0,
-                ended_boot_ns=self.room.world.now,
+                ended_boot_ns=self.room.world.monotonic,
                 utime_s=0.0,
                 stime_s=0.0,
                 **numbers,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import random
+from itertools import pairwise
 
 SECTOR = 512
 
@@ -50,21 +51,21 @@ class SimFile:
     def _arrive(self, chance: random.Random) -> None:
         mood = chance.randrange(4)
         for data, at in self.pending:
-            kind = mood if mood < 2 else chance.randrange(4)  # noqa: PLR2004 - all, nothing, or each as it comes
-            if kind == 0 or (data is None and kind > 1 and chance.random() < 0.5):  # noqa: PLR2004 - a coin
+            kind = mood if mood < 2 else chance.randrange(4)
+            if kind == 0 or (data is None and kind > 1 and chance.random() < 0.5):
                 _put(self.durable, data, at)
-            elif data is not None and kind == 2:  # noqa: PLR2004 - torn
+            elif data is not None and kind == 2:
                 _put(self.durable, data[: chance.randrange(len(data) + 1)], at)
-            elif data is not None and kind == 3:  # noqa: PLR2004 - sectors in any order, the others never written
+            elif data is not None and kind == 3:
                 self._sectors(data, at, chance)
         self.pending.clear()
 
     def _sectors(self, data: bytes, at: int, chance: random.Random) -> None:
         edges = [0, *range(SECTOR - at % SECTOR, len(data), SECTOR), len(data)]
-        for start, end in zip(edges, edges[1:], strict=False):
-            if chance.random() < 0.5:  # noqa: PLR2004 - a coin
+        for start, end in pairwise(edges):
+            if chance.random() < 0.5:
                 _put(self.durable, data[start:end], at + start)
-        if chance.random() < 0.5 and len(self.durable) < at + len(data):  # noqa: PLR2004 - the size came, the bytes did not
+        if chance.random() < 0.5 and len(self.durable) < at + len(data):
             self.durable.extend(bytes(at + len(data) - len(self.durable)))
 
 
@@ -91,7 +92,7 @@ class SimDirectory:
         if ordered:
             arrived = self.pending[: chance.randrange(len(self.pending) + 1)]
         else:
-            arrived = [change for change in self.pending if chance.random() < 0.5]  # noqa: PLR2004 - a coin
+            arrived = [change for change in self.pending if chance.random() < 0.5]
         for name, node in arrived:
             _name(self.durable, name, node)
         self.pending.clear()
@@ -143,7 +144,7 @@ class Machine:
                 self._cut(node, seen)
             else:
                 node.cut(self.chance)
-        for _, node in directory.live.items():
+        for node in directory.live.values():
             if isinstance(node, SimFile):
                 node.names = sum(other is node for other in directory.live.values())
 

@@ -197,9 +197,9 @@ class Oracle:
             raise Violation(f"{attempt_id} began after it was said never to")
         if permission.generation < self.barred.get(permission.message_id, 0):
             raise Violation(f"I9: {attempt_id} of generation {permission.generation} began after its end was answered")
-        if not self.world.set_back_since(permission.boot, permission.admitted_at):
-            if self.world.wall < permission.deliver_at:
-                raise Violation(f"I2: {attempt_id} began at {self.world.wall}, due {permission.deliver_at}")
+        believed = not self.world.set_back_since(permission.boot, permission.admitted_at)
+        if believed and self.world.wall < permission.deliver_at:
+            raise Violation(f"I2: {attempt_id} began at {self.world.wall}, due {permission.deliver_at}")
 
     def ends(self, attempt_id: str, status: int) -> None:
         """A command ended."""
@@ -264,9 +264,9 @@ class Oracle:
 
 def _check_life(before: Message | None, after: Message) -> None:
     """One state, one work (I14); what is over is over."""
-    state, work = after.state, after.work
-    if not isinstance(state, State) or not work:
-        raise Violation(f"I14: {after.message_id} has no state")
+    state = after.state
+    if state in TERMINAL and after.waits is not None:
+        raise Violation(f"I14: {after.message_id} is {state} and waits")
     if before is None:
         return
     if before.state in TERMINAL and state is not before.state:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from greenlet import greenlet
+from greenlet import greenlet  # type: ignore[import-untyped] # it brings no types
 
 from nereus_cli.domain.instant import SECOND
 from nereus_cli.ports import BusyError, LogError, ProjectionStalledError
@@ -27,7 +27,9 @@ class Process:
     """``main`` is all it does. ``die_in`` counts down the calls after which it is killed; ``stopped_until`` is the end
     of a SIGSTOP; ``quiet`` processes are onlookers that nothing happens to."""
 
-    def __init__(self, world: World, pid: int, name: str, main: Callable[[Process], None], *, quiet: bool = False) -> None:
+    def __init__(
+        self, world: World, pid: int, name: str, main: Callable[[Process], None], *, quiet: bool = False
+    ) -> None:
         self.world = world
         self.pid = pid
         self.name = name
@@ -86,7 +88,9 @@ class Process:
                 self.die()
         number = world.trouble.strikes(world, name, changes=changes)
         if number:
-            world.sometimes(f"{errno.errorcode[number]} from {name}" if changes else f"{errno.errorcode[number]} on a look")
+            world.sometimes(
+                f"{errno.errorcode[number]} from {name}" if changes else f"{errno.errorcode[number]} on a look"
+            )
             raise OSError(number, os.strerror(number))
         return None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import tempfile
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -12,15 +13,18 @@ import msgspec
 from nereus_cli.destinations.keeper_requests import StartRequest
 from nereus_cli.domain.instant import DAY, SECOND
 from nereus_cli.domain.message import State
+from nereus_cli.log import segment
 from nereus_cli.projection.sqlite import SqliteProjection
+from tests.log.world import fast_directory
 from tests.sim.clients import Crowd
 from tests.sim.keeper import Room
+from tests.sim.machine import SimDirectory, SimFile
 from tests.sim.oracle import Oracle
 from tests.sim.process import Process
 from tests.sim.rot import Rot
 from tests.sim.seams import inside
 from tests.sim.store import SimStore, lose_rows, own, save_rows
-from tests.sim.trouble import Features, drawn
+from tests.sim.trouble import drawn
 from tests.sim.world import World
 
 _ENDINGS = ((0, 70), (1 << 8, 8), (75 << 8, 5), (64 << 8, 4), (9, 4), (11, 2), (2 << 8, 7))
@@ -85,18 +89,19 @@ class Run:
         self._every(gap, self.crowd.come)
         self._every(10 * gap, lambda: save_rows(self.rows))
         for on, each, what in (
-            (features.kills, 15, self._kill_owner),
-            (features.kills, 60, self._stop_owner),
-            (features.keeper_kills, 40, self._kill_keeper),
-            (features.cuts, 60, lambda: self._cut(reboot=True)),
-            (features.pulls, 120, lambda: self._cut(reboot=False)),
-            (features.errors, 12, self._trouble),
-            (features.full, 60, self._fill),
-            (features.steps, 80, self._step),
-            (features.suspends, 80, lambda: world.suspend(world.chance.randrange(3_600) * SECOND)),
-            (features.stops, 40, self._freeze),
-            (features.rot, 150, lambda: self.rot.harm(self._reader)),
-            (features.rivals, 100, lambda: world.spawn("rival", self._rival)),
+            (features.kills, 5, self._kill_owner),
+            (features.kills, 30, self._stop_owner),
+            (features.keeper_kills, 10, self._kill_keeper),
+            (features.cuts, 12, lambda: self._cut(reboot=True)),
+            (features.pulls, 20, lambda: self._cut(reboot=False)),
+            (features.errors, 5, self._trouble),
+            (features.full, 20, self._fill),
+            (features.steps, 30, self._step),
+            (features.suspends, 30, lambda: world.suspend(world.chance.randrange(3_600) * SECOND)),
+            (features.stops, 12, self._freeze),
+            (features.rot, 60, lambda: self.rot.harm(self._reader)),
+            (features.rivals, 30, lambda: world.spawn("rival", self._rival)),
+            (True, 4, self.crowd.race),
             (True, 50, lambda: world.spawn("second owner", lambda process: own(process, self.oracle, self.rows))),
         ):
             if on:
@@ -106,7 +111,7 @@ class Run:
             world.run(world.now + (end - world.wall))
 
     def _calm(self) -> None:
-        """Nothing goes wrong any more, nobody asks anything: what is due is done, and the state is what the log says."""
+        """Nothing goes wrong any more, nobody asks anything: what is due is done, the state is what the log says."""
         world, oracle = self.world, self.oracle
         self.quiet = True
         world.trouble.calm()
@@ -122,6 +127,7 @@ class Run:
             if not any(self._waits(message.state) for message in oracle.shadow.batch.messages.values()):
                 break
         self._read_all()
+        self._count_segments()
         oracle.check_end()
 
     def _read_all(self) -> None:
@@ -147,17 +153,37 @@ class Run:
         while not process.ended:
             world.run(world.now + SECOND)
 
+    def _count_segments(self) -> None:
+        log = self.world.machine.root.live["log"]
+        assert isinstance(log, SimDirectory)
+        for name, node in log.live.items():
+            if isinstance(node, SimFile) and name.endswith(".seg"):
+                why = segment.decode(bytes(node.live[: segment.HEADER_BYTES]), name).why
+                self.world.sometimes(f"a segment {why.name.lower()}")
+            elif name.startswith("torn-"):
+                self.world.sometimes("a torn tail kept aside")
+
     # -- what happens
 
-    def _every(self, seconds: int, what: object) -> None:
-        """Again and again, on average that often."""
+    def _every(self, seconds: int, what: Callable[[], object]) -> None:
+        """Again and again, on average that often; half the time just when something becomes due."""
 
         def happen() -> None:
-            if not self.quiet:
-                what()  # type: ignore[operator] # a callable without arguments
-                self._every(seconds, what)
+            if self.quiet:
+                return
+            timers = [m.timer for m in self.oracle.shadow.batch.messages.values() if m.timer is not None]
+            if timers and self.world.chance.random() < 0.5:
+                due = min(timers) - self.world.offset + self.world.chance.randrange(3 * SECOND)
+                self.world.at(max(due, self.world.now), lambda: self._unless_quiet(what))
+            else:
+                what()
+            self._every(seconds, what)
 
         self.world.after(int(self.world.chance.expovariate(1 / seconds) * SECOND) + 1, happen)
+
+    def _unless_quiet(self, what: Callable[[], object]) -> None:
+        if not self.quiet:
+            what()
 
     def _owner(self, process: Process) -> None:
         process.at_end.append(self._owner_ended)
@@ -184,6 +210,8 @@ class Run:
         owner = self._chosen("owner")
         if owner is not None:
             owner.die_in = self.world.chance.randrange(1, 200)
+            self.crowd.come()
+            self.crowd.race()
             owner.rung = True
 
     def _stop_owner(self) -> None:
@@ -198,6 +226,7 @@ class Run:
         keeper = self._chosen("keeper")
         if keeper is not None:
             keeper.die_in = self.world.chance.randrange(1, 12)
+            self.crowd.come()
 
     def _freeze(self) -> None:
         """SIGSTOP, for a while that others notice."""
@@ -256,5 +285,5 @@ class Run:
 
 def simulate(seed: int, years: float, *, off: frozenset[str] = frozenset()) -> Report:
     """One run in a directory of its own."""
-    with tempfile.TemporaryDirectory(prefix="nereus-sim-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as rows:
-        return Run(seed, years, Path(rows), off=off).perform()
+    with fast_directory() as rows:
+        return Run(seed, years, rows, off=off).perform()

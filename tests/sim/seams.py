@@ -1,6 +1,6 @@
 """Where the product touches the system without a port, and what stands there while a world runs.
 
-A wait for the mark, the signal mask, entropy, the process id, the monotonic clock of a time-out, and the keeper's files:
+A wait for the mark, the signal mask, entropy, the process id, the monotonic clock of a time-out, the keeper's files:
 each is replaced in the one module that uses it, for the length of ``inside(world)``.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Container, Iterator
 from contextlib import ExitStack, contextmanager
-from types import SimpleNamespace, TracebackType
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Self
 from unittest.mock import patch
 
@@ -46,7 +46,7 @@ class Seams:
 
     def monotonic(self) -> float:
         """Seconds of the clock that counts suspend."""
-        return self._world.now / SECOND
+        return self._world.monotonic / SECOND
 
     def client(self, _store: object, _boot_id: bytes) -> SimClient:
         """In place of a KeeperClient."""
@@ -87,7 +87,7 @@ class SimBell:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.armed = False
 
     def arm(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -122,13 +122,11 @@ class SimWaiter:
     """Where the owner sleeps. A wait of a whole second is one in which nothing is expected: it is drawn out to the next
     timer, as if each second had passed without anything to do."""
 
-    def __init__(self, process: Process, due: Sequence[object]) -> None:
+    def __init__(self, process: Process) -> None:
         self._process = process
-        self.due = due
         self.stops = 0
-        self.doubts: set[str] = set()
         self.projection: SqliteProjection | None = None
-        self.hurried = lambda: False
+        self.hurried: Callable[[], bool] = lambda: False
 
     def ring(self) -> None:
         self._process.rung = True
@@ -170,7 +168,7 @@ def own(process: Process, oracle: Oracle, rows: Path, *, rival: bool = False) ->
         store.owner_lease().acquire()
         store.projection_lease().acquire(seconds=5)
     projection = store.open_projection()
-    waiter = SimWaiter(process, ())
+    waiter = SimWaiter(process)
     waiter.projection = projection
     world.stoppable[process.pid] = waiter
     destination = store.destination()

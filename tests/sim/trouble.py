@@ -38,7 +38,7 @@ class Features(msgspec.Struct, frozen=True, kw_only=True):
     switching: float = 0.1
     segment_bytes: int = 9_216
     batch: int = 2
-    gap_s: int = 150_000
+    gap_s: int = 400_000
 
     def limits(self) -> Limits:
         """Tiny ones, so that every boundary is crossed all the time."""
@@ -56,7 +56,7 @@ def drawn(chance: random.Random) -> Features:
         switching=chance.choice((0.0, 0.03, 0.1, 0.3)),
         segment_bytes=chance.choice((9_216, 9_216, 20_000, 65_536)),
         batch=chance.choice((1, 2, 7, 50)),
-        gap_s=chance.choice((50_000, 150_000, 400_000)),
+        gap_s=chance.choice((300_000, 600_000, 1_200_000)),
     )
 
 

@@ -13,7 +13,7 @@ from hashlib import blake2b
 from heapq import heappop, heappush
 from typing import Protocol
 
-from greenlet import getcurrent
+from greenlet import getcurrent  # type: ignore[import-untyped] # it brings no types
 
 from nereus_cli.domain.instant import SECOND, Reading
 from tests.sim.machine import Machine, Node, SimDirectory, SimFile
@@ -22,6 +22,7 @@ from tests.sim.trouble import Features, Trouble
 
 START = 1_700_000_000 * SECOND
 _FIRST_PID = 1_000
+_CALLS_A_MINUTE_MAX = 150_000
 
 
 class Stoppable(Protocol):
@@ -35,7 +36,8 @@ class Violation(AssertionError):  # noqa: N818 - what was promised did not hold
 
 
 class World:
-    """``seen`` counts how often each rare thing happened; ``steps`` the calls of all processes."""
+    """``now`` counts nanoseconds from the beginning, whatever the machine's clocks say. ``seen`` counts how often each
+    rare thing happened; ``steps`` the calls of all processes."""
 
     def __init__(self, seed: str, features: Features) -> None:
         self.chance = random.Random(seed)
@@ -45,6 +47,7 @@ class World:
         self.now = 1_000 * SECOND
         self.offset = START - self.now
         self.boot = 1
+        self.booted_at = 0
         self.steps = 0
         self.seen: Counter[str] = Counter()
         self.failure: BaseException | None = None
@@ -56,12 +59,13 @@ class World:
         self.current: Process | None = None
         self.cut_in: int | None = None
         self.cut_at = 0
+        self._rest = (0, 0)
         self.written_at = 0
         self.rebooted = True
         self.on_cut: list[Callable[[], None]] = []
         self._hash = blake2b(digest_size=16)
         self._pids = _FIRST_PID
-        self._events: list[tuple[int, int, Callable[[], None]]] = []
+        self._events: list[tuple[int, int, Callable[[], object]]] = []
         self._order = 0
 
     # -- time
@@ -70,14 +74,19 @@ class World:
         """What both clocks say now."""
         self.now += 100
         wall = self.now + self.offset
-        return Reading(wall, wall, self.now, self.boot.to_bytes(16, "little"))
+        return Reading(wall, wall, self.monotonic, self.boot.to_bytes(16, "little"))
+
+    @property
+    def monotonic(self) -> int:
+        """What the clock that counts suspend says: it begins with the boot."""
+        return self.now - self.booted_at
 
     def step_clock(self, nanoseconds: int) -> None:
         """Somebody sets the wall clock."""
         self.offset += nanoseconds
         self.sometimes("the clock set forward" if nanoseconds > 0 else "the clock set back")
         if nanoseconds < 0:
-            self._set_back = (self.boot, self.now)
+            self._set_back = (self.boot, self.monotonic)
         self.ring()
 
     def set_back_since(self, boot: int, moment: int) -> bool:
@@ -98,12 +107,12 @@ class World:
         """The wall clock, without moving it."""
         return self.now + self.offset
 
-    def at(self, when: int, what: Callable[[], None]) -> None:
+    def at(self, when: int, what: Callable[[], object]) -> None:
         """Something happens when the monotonic clock reaches ``when``."""
         self._order += 1
         heappush(self._events, (when, self._order, what))
 
-    def after(self, delay: int, what: Callable[[], None]) -> None:
+    def after(self, delay: int, what: Callable[[], object]) -> None:
         """Something happens ``delay`` nanoseconds from now."""
         self.at(self.now + delay, what)
 
@@ -139,6 +148,7 @@ class World:
                 self._turn(ready[self.chance.randrange(len(ready))] if len(ready) > 1 else ready[0])
             else:
                 self.now = min([until, *self._wakes()])
+            self._stir()
             if self.failure is not None:
                 raise self.failure
             if self.cut_in is not None and self.cut_in <= 0:
@@ -167,10 +177,7 @@ class World:
         self.sometimes("power cut" if reboot else "medium pulled and put back")
         if reboot:
             self.boot += 1
-            self.offset += self.now
-            self.now, moved = 10 * SECOND, self.now
-            self.offset -= self.now
-            self._events = [(max(when - moved + self.now, self.now), order, what) for when, order, what in self._events]
+            self.booted_at = self.now
         for call in self.on_cut:
             call()
 
@@ -185,6 +192,13 @@ class World:
         for name in ("log", "mark", "durable"):
             node = node.live.get(name) if isinstance(node, SimDirectory) else None
         return node if isinstance(node, SimFile) else None
+
+    def _stir(self) -> None:
+        """A world in which much is done and no time passes will not come to rest any more."""
+        if self.now > self._rest[0] + 60 * SECOND:
+            self._rest = (self.now, self.steps)
+        elif self.steps > self._rest[1] + _CALLS_A_MINUTE_MAX:
+            raise Violation(f"no rest: {self.steps - self._rest[1]} calls within a minute")
 
     def _turn(self, process: Process) -> None:
         before, self.current = self.current, process
