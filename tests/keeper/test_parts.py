@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from nereus_cli.keeper.clock import SECOND
 from nereus_cli.keeper.folders import Folders
 from nereus_cli.keeper.ladder import KILL_PATIENCE_NS, Ladder
 from nereus_cli.keeper.output import Stream
+from nereus_cli.keeper.place import Place
 from nereus_cli.keeper.spawn import NotStartedError
 from nereus_cli.keeper.wire import Start
 from tests.keeper.harness import linux_only, until
@@ -186,3 +188,21 @@ def test_a_standard_input_without_memory_files_leaves_no_name(tmp_path: Path, mo
     assert os.listdir(tmp_path) == before
     for number in (*opened, place):
         os.close(number)
+
+
+def test_a_second_keeper_finds_the_place_taken(tmp_path: Path) -> None:
+    before = set(os.listdir("/dev/fd"))
+
+    def taken() -> Place:
+        return Place(os.open(tmp_path, os.O_RDONLY | os.O_DIRECTORY))
+
+    try:
+        first = taken()
+        with pytest.raises(BlockingIOError):
+            taken()
+        first.unlock()
+        taken()
+    finally:
+        for name in set(os.listdir("/dev/fd")) - before:
+            with suppress(OSError):
+                os.close(int(name))

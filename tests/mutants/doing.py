@@ -165,7 +165,7 @@ DOING: Final = (
         "                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)\n",
         "                pass\n",
         "two keepers would serve one store, and liveness could not be told (I7)",
-        ("keeper/test_life.py::test_keepers_started_at_the_same_moment_leave_one",),
+        ("keeper/test_parts.py::test_a_second_keeper_finds_the_place_taken",),
     ),
     Mutant(
         "evidence-not-locked",
