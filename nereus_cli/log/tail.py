@@ -74,9 +74,10 @@ class Tail:
 
     def leave(self) -> None:
         """Closes the segment; the next ``enter`` opens whatever it is told."""
-        if self.fd >= 0:
-            self._room.disk.close(self.fd)
-        self.fd, self.ordinal, self.inode = -1, 0, 0
+        fd, self.fd, self.ordinal, self.inode = self.fd, -1, 0, 0
+        # Never closed twice, whatever comes in between: the number may be another file's by then.
+        if fd >= 0:
+            self._room.disk.close(fd)
 
     def advance(self) -> bool:
         """Reads to the last valid frame. False when there are bytes behind it that are none, or a SEAL.

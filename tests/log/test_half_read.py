@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -55,6 +56,32 @@ def test_a_handle_that_entered_half_of_a_segment_enters_it_again(
     tail.enter(mark)
     assert (tail.ordinal, tail.last, tail.end) == (mark.ordinal, mark.durable, mark.offset)
     tail.leave()
+
+
+def test_a_tail_whose_leaving_was_broken_off_closes_nothing_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The number may be another file's by then: found by an exception at every line of a repair."""
+    log = open_log(tmp_path / "log", create=True)
+    room = log._handle.room
+    mark = room.mark()
+    assert mark is not None
+    tail = Tail(room, write=True)
+    tail.enter(mark)
+    closed: list[int] = []
+
+    def close(fd: int) -> None:
+        closed.append(fd)
+        os.close(fd)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(room.disk, "close", close)
+        with pytest.raises(KeyboardInterrupt):
+            tail.leave()
+        tail.leave()
+    assert len(closed) == 1
+    log.close()
 
 
 def _no_memory() -> None:
