@@ -106,6 +106,12 @@ def found(check: Callable[[], None]) -> str:
     return ""
 
 
+def require(holds: bool, otherwise: str) -> None:
+    """Raises AssertionError."""
+    if not holds:
+        raise AssertionError(otherwise)
+
+
 def run(budget: Budget) -> Row:
     """All scenarios. The short budget draws one error for each call; the long one tries all."""
     tally = Tally()

@@ -85,7 +85,12 @@ class World:
     def catch_up(self) -> None:
         """What is left of the script, at once."""
         while self.script:
-            self.script.pop(0)(self)
+            self.next_event()
+
+    def next_event(self) -> None:
+        """Over when it has happened: commands may be said again."""
+        self.script[0](self)
+        self.script.pop(0)
 
     def _heard(self, event: str, _facts: object) -> None:
         self.said.add(event)
@@ -108,7 +113,7 @@ class Waiter:
         if world.waits > len(SCRIPT) + 12:
             world.stops = 2
         if world.script:
-            world.script.pop(0)(world)
+            world.next_event()
         world.clock.advance(max(nanoseconds, MILLISECOND))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -17,10 +18,9 @@ from tests.domain.story import NOW
 from tests.log.world import fast_directory, open_log, rebooted
 from tests.reliability.row import Budget, Goal, Row, Tally
 from tests.seams.faults import Plan, Point
-from tests.seams.log_seams import found
+from tests.seams.log_seams import found, require
 from tests.seams.owning import EXPECTED, SCRIPT, STORE, World, begun
 from tests.seams.site import Keeper, Site
-from tests.seams.verb_seams import require
 
 LIVE = Orders(concurrency=2, grace_ns=SECOND)
 TO_THE_END = Orders(concurrency=2, grace_ns=SECOND, until_idle=True)
@@ -40,7 +40,7 @@ class Template:
     def fresh(self) -> Path:
         """A store of its own."""
         self.number += 1
-        base = self.top / str(self.number)
+        base = self.top / f"{os.getpid()}-{self.number}"
         shutil.copytree(self.original, base)
         rebooted(base / STORE / "log")
         return base
@@ -71,8 +71,7 @@ class Life:
             choices: tuple[Choice, ...] = (Nothing(), Some(point.fault.at))
             for number, choice in enumerate(choices):
                 self._behind_a_cut(self.base / f"cut{number}", choice)
-        successor = self._successor(self.base, self.world.site, self.clock)
-        finished(successor, surely=True)
+        finished(successor(self.world, self.base, self.world.site, self.clock), surely=True)
 
     def _ended_well(self, point: Point | None) -> None:
         ended = self.ended
@@ -92,16 +91,17 @@ class Life:
         self.medium.after_cut(str(base), choice)
         rebooted(base / STORE / "log")
         clock = ManualClock(max(NOW, self.clock.read().latest), b"boot-after-a-cut")
-        finished(self._successor(base, self.world.site.copy(lost=True), clock), surely=False)
+        finished(successor(self.world, base, self.world.site.copy(lost=True), clock), surely=False)
 
-    def _successor(self, base: Path, site: Site, clock: ManualClock) -> World:
-        world = World(base, self.world.script, site, clock, None)
-        world.acknowledged |= self.world.acknowledged
-        world.script = [event for event in world.script if event is not SCRIPT[-1]]
-        world.catch_up()
-        status = world.own(SystemDisk(), Keeper(site), TO_THE_END)
-        require(status in {0, 30}, f"the next owner ended with {status}")
-        return world
+
+def successor(before: World, base: Path, site: Site, clock: ManualClock) -> World:
+    """Whatever is left of the script happens, then the next owner does what there is to do; how it left the world."""
+    world = World(base, [event for event in before.script if event is not SCRIPT[-1]], site, clock, None)
+    world.acknowledged |= before.acknowledged
+    world.catch_up()
+    status = world.own(SystemDisk(), Keeper(site), TO_THE_END)
+    require(status in {0, 30}, f"the next owner ended with {status}")
+    return world
 
 
 def finished(world: World, *, surely: bool) -> None:

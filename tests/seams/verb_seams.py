@@ -18,7 +18,7 @@ from tests.log.world import fast_directory, open_log, rebooted
 from tests.reliability.row import Budget, Goal, Row, Tally
 from tests.seams import front
 from tests.seams.faults import Plan, Point
-from tests.seams.log_seams import found
+from tests.seams.log_seams import found, require
 from tests.seams.verbs import STORE, Ground, Line, founded, pairs
 
 IO, LATER, REFUSED, CANNOT_CREATE, UNCERTAIN, PENDING = 74, 75, 77, 73, 3, 15
@@ -142,12 +142,6 @@ class Trial:
         if receipts:
             return placed, names - settled if names != {""} else set()
         return placed, names | {""} if self.called.status not in {0, UNCERTAIN} else set()
-
-
-def require(holds: bool, otherwise: str) -> None:
-    """Raises AssertionError."""
-    if not holds:
-        raise AssertionError(otherwise)
 
 
 def records_of(store: Path, *, boot: int = 0, mend: bool = True) -> list[LogRecord]:

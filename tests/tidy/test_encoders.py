@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import NoReturn
 
 import pytest
@@ -46,5 +47,5 @@ def test_an_encoder_without_memory_ends_nothing(encode: Callable[[], object]) ->
     for start in range(12):
         pid = os.fork()
         if pid == 0:
-            _end_behind(encode, testcapi.remove_mem_hooks, lambda at=start: testcapi.set_nomemory(at, at + 1))
+            _end_behind(encode, testcapi.remove_mem_hooks, partial(testcapi.set_nomemory, start, start + 1))
         assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0, start
