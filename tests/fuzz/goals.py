@@ -45,8 +45,10 @@ def fuzzed(targets: str, executions: int, seed: str, workers: int = 1) -> Row:
         tally.findings += seen.findings
         taken, peak = taken + seen.taken, max(peak, seen.peak)
     tally.findings = tally.findings[:FINDINGS_MAX]
+    heard = sum(times for seen in answers for times in seen.events.values())
     tally.notes.append(
-        f"{taken} inputs were answered without a refusal, one took at most {peak} bytes; audit hook silent"
+        f"{taken} inputs were answered without a refusal; of those traced, one took at most {peak} bytes; "
+        f"the audit hook heard {heard} events that no decoder may cause"
     )
     return tally.row()
 

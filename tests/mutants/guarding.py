@@ -109,9 +109,8 @@ GUARDING: Final = (
     Mutant(
         "secret-quoted-in-a-refusal",
         "destinations/references.py",
-        '        msg = f"the secret {scheme}:{rest} cannot be read"\n',
-        "        held = open(rest, 'rb').read(40) if os.path.isfile(rest) else b''\n"
-        '        msg = f"the secret {scheme}:{rest} cannot be read{held!r}"\n',
+        '{scheme}:{rest} cannot be read"',
+        "{scheme}:{rest} cannot be read{(open(rest, 'rb').read(40) if os.path.isfile(rest) else b'')!r}\"",
         "the reason of an outcome stands in the log and in every report",
         ("organs/test_references.py::test_a_refusal_names_the_reference_and_quotes_nothing",),
     ),
