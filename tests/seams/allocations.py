@@ -32,6 +32,7 @@ from tests.seams.turn_seams import LIVE, Template, finished, successor
 
 POINTS_MAX = 100_000
 SHARE = 24
+RARER = 12
 FAILING = (1, 12)
 """How many allocations fail in a row. Not all for ever: an interpreter with no memory at all for an exception reuses
 one and the same, and may then follow its context for ever, in code that is not ours."""
@@ -187,7 +188,7 @@ def subjects() -> Iterator[list[Subject]]:
         fold = OnFold()
         made.append(Subject("folding", fold.ready, fold.check))
         owner = OnOwner(top)
-        made.append(Subject("an owner", owner.ready, owner.check, rarer=8))
+        made.append(Subject("an owner", owner.ready, owner.check, rarer=RARER))
         yield made
 
 
@@ -223,7 +224,8 @@ def run(budget: Budget) -> Row:
         for subject in made:
             sweep(tally, subject, budget, share)
     tally.notes.append(" and ".join(f"{failing} failing" for failing in FAILING))
-    tally.notes.append(f"1 of {share} allocations, of an owner 1 of {8 * share}" if share > 1 else "1 of 8 of an owner")
+    said = "every allocation" if share == 1 else f"1 of {share} allocations"
+    tally.notes.append(f"{said}, of an owner 1 of {RARER * share}")
     return tally.row()
 
 

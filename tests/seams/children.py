@@ -63,11 +63,16 @@ def _child(points: list[int], work: Callable[[int], Tried]) -> Iterator[Tried]:
         yield Tried(points[number], hit=True, violation=f"the process ended: {name}", broken=status > 0)
 
 
+def _quiet(_unraisable: object) -> None:
+    """What a generator cannot raise while it is thrown away is part of what was done to it."""
+
+
 def _live(points: list[int], work: Callable[[int], Tried], writing: int) -> NoReturn:
     """A child's whole life. A point that hangs is ended by an alarm."""
     status = 0
     try:
         faulthandler.disable()
+        sys.unraisablehook = _quiet
         sys.settrace(None)
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         for point in points:

@@ -209,7 +209,7 @@ def sweep(tally: Tally, template: Template, plan: Plan, budget: Budget) -> None:
 def run(budget: Budget) -> Row:
     """All lines on all grounds; the short budget draws its errors and looks at a part of the looks."""
     tally = Tally()
-    plan = Plan(errors=2, looks=2) if budget.long else Plan(errors=1, looks=12, calls=2)
+    plan = Plan(errors=1, looks=2) if budget.long else Plan(errors=1, looks=12, calls=3)
     with fast_directory() as top:
         original = top / "original"
         original.mkdir()
