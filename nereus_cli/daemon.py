@@ -147,7 +147,8 @@ class Session:
         self._writer: OwnerWriter | None = None
         self._steps = StepWatch(None)
         self._step: ClockStep | None = None
-        self._trouble = ""
+        self._refused = ""
+        self._away = ""
         self._beaten = 0
         self._behind: tuple[int, int] | None = None
         self._stop_by: int | None = None
@@ -213,11 +214,20 @@ class Session:
             refused = self._performed(reading)
         except (ProjectionStalledError, NotQueuedError) as error:
             refused = str(error)
-        if refused != self._trouble:
-            self._beaten = 0
-            self._parts.report("log.refused" if refused else "log.resumed", {"why": refused or self._trouble})
-        self._trouble = refused
+        self._say("log", self._refused, refused)
+        self._say("destination", self._away, self._engine.away)
+        self._refused, self._away = refused, self._engine.away
         self._beat(reading)
+
+    @property
+    def _trouble(self) -> str:
+        """Why nothing is dispatched now, or the empty string."""
+        return self._refused or self._away
+
+    def _say(self, what: str, before: str, now: str) -> None:
+        if now != before:
+            self._beaten = 0
+            self._parts.report(f"{what}.refused" if now else f"{what}.resumed", {"why": now or before})
 
     def _performed(self, reading: Reading) -> str:
         """The steps, in their order. Returns why the log took nothing, or the empty string."""

@@ -314,11 +314,18 @@ class CannotStartError(Exception):
         self.permanent = permanent
 
 
+class DestinationAwayError(Exception):
+    """What would carry out attempts cannot be reached now: nothing of this message is at fault, and nothing is lost by
+    waiting. No Admission is made meanwhile."""
+
+
 class Destination(Protocol):
     """Where effects happen: off the apply loop, never blocking it. One thread calls all of these."""
 
     def materialise(self, message: Message, command: Command) -> object:
-        """Reads and checks everything that can fail before sending; raises CannotStartError."""
+        """Reads and checks everything that can fail before sending.
+
+        Raises CannotStartError, or DestinationAwayError."""
 
     def start(self, starts: Sequence[Start]) -> None:
         """Begins attempts that were read back as admitted; what cannot begin comes back as an outcome."""

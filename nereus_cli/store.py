@@ -254,11 +254,8 @@ class Store:
                 name.unlink(missing_ok=True)
             os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
             projection = SqliteProjection(path, self.log.store_id, write=True)
-        applied = projection.head().applied
         try:
-            # The barrier brings an old mark up to date before anything is said to be lost.
-            if applied > self.log.bounds().durable and applied > self.log.barrier():
-                raise self._leading(applied)
+            self._refuse_leading(projection.head().applied)
         except BaseException:
             projection.close()
             raise
@@ -285,6 +282,11 @@ class Store:
         from nereus_cli.destinations.shell import ShellDestination
 
         return ShellDestination(self.path, self.limits, self.clock.read().boot_id)
+
+    def _refuse_leading(self, applied: int) -> None:
+        """The barrier brings an old mark up to date before anything is said to be lost."""
+        if applied > self.log.bounds().durable and applied > self.log.barrier():
+            raise self._leading(applied)
 
     def _leading(self, applied: int) -> CorruptLogError:
         return CorruptLogError(

@@ -13,6 +13,9 @@ from typing import Final
 from nereus_cli.ports import CannotStartError
 
 _BYTES_MAX: Final = 64 << 10
+_PASSING: Final = frozenset(
+    {errno.EAGAIN, errno.EINTR, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ESTALE}
+)
 
 
 def read_reference(reference: str) -> bytes:
@@ -26,9 +29,7 @@ def read_reference(reference: str) -> bytes:
             path = f"{os.environ['CREDENTIALS_DIRECTORY']}/{os.path.basename(rest)}"
         return _read(path).rstrip(b"\n")
     except (KeyError, OSError, ValueError) as error:
-        number = error.errno if isinstance(error, OSError) else errno.ENOENT
-        msg = f"the secret {scheme}:{rest} cannot be read"
-        raise CannotStartError(msg, errno=number or 0) from None
+        raise _unreadable(f"the secret {scheme}:{rest} cannot be read", error, errno.ENOENT) from None
 
 
 def read_environment_file(path: bytes) -> tuple[tuple[bytes, bytes], ...]:
@@ -36,8 +37,7 @@ def read_environment_file(path: bytes) -> tuple[tuple[bytes, bytes], ...]:
     try:
         lines = _read(os.fsdecode(path)).split(b"\n")
     except (OSError, ValueError) as error:
-        msg = "the file of --env-from-file cannot be read"
-        raise CannotStartError(msg, errno=(error.errno or 0) if isinstance(error, OSError) else 0) from None
+        raise _unreadable("the file of --env-from-file cannot be read", error, 0) from None
     pairs = []
     for line in lines:
         name, separator, value = line.partition(b"=")
@@ -48,6 +48,12 @@ def read_environment_file(path: bytes) -> tuple[tuple[bytes, bytes], ...]:
             raise CannotStartError(msg, errno=errno.EINVAL)
         pairs.append((name, value))
     return tuple(pairs)
+
+
+def _unreadable(message: str, error: Exception, otherwise: int) -> CannotStartError:
+    """Want of memory or descriptors, or a disk that refuses, says nothing of the reference: it may do better later."""
+    number = (error.errno or 0) if isinstance(error, OSError) else otherwise
+    return CannotStartError(message, errno=number, permanent=number not in _PASSING)
 
 
 def _read(path: str) -> bytes:

@@ -32,7 +32,7 @@ from nereus_cli.domain.judge import Happened, exited, judge
 from nereus_cli.domain.limits import Limits
 from nereus_cli.domain.message import Attempt, Message
 from nereus_cli.domain.records import Command, Outcome, Reschedule, Schedule, Shell, Usage
-from nereus_cli.ports import CannotStartError, Start
+from nereus_cli.ports import CannotStartError, DestinationAwayError, Start
 
 SHELL: Final = b"/bin/sh"
 _LOOK_S: Final = 0.2
@@ -70,13 +70,13 @@ class ShellDestination:
     # ----------------------------------------------------------------------------------------------- the port
 
     def materialise(self, message: Message, command: Command) -> object:  # noqa: ARG002 -- the port's shape
-        """The complete environment, but for what only the attempt knows. Raises CannotStartError.
+        """The complete environment, but for what only the attempt knows. Raises CannotStartError, DestinationAwayError.
 
         The keeper is there before the admission: only evidence that is older can prove that nothing was started."""
         try:
             self._connected()
         except (KeeperAwayError, OSError) as error:
-            raise CannotStartError(str(error), permanent=False) from None
+            raise DestinationAwayError(str(error)) from None
         shell = shell_of(command)
         environment = dict(command.context.environment)
         if shell.environment_file is not None:

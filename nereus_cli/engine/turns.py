@@ -21,7 +21,7 @@ from nereus_cli.domain.plan import Admit, HoldLate, LetExpire, choose
 from nereus_cli.domain.records import Admission, Command, Expire, LateHold, Mutation, Outcome, Stop
 from nereus_cli.engine.timeline import Timeline
 from nereus_cli.fold import Applied
-from nereus_cli.ports import CannotStartError, Destination, Projection, Start
+from nereus_cli.ports import CannotStartError, Destination, DestinationAwayError, Projection, Start
 
 
 class Claim(msgspec.Struct, frozen=True):
@@ -41,7 +41,7 @@ class Todo(msgspec.Struct, frozen=True):
 
 
 class Engine:
-    """The owner's decisions. Talks to ports only; performs nothing."""
+    """The owner's decisions. Talks to ports only; performs nothing. ``away`` is why nothing is admitted, or empty."""
 
     def __init__(
         self,
@@ -64,7 +64,9 @@ class Engine:
         self._claims: dict[str, Claim] = {}
         self._running: dict[str, str] = {}
         self._outcomes: list[Outcome] = []
+        self._away_until = 0
         self.admitting = True
+        self.away = ""
 
     @property
     def running(self) -> int:
@@ -132,28 +134,30 @@ class Engine:
         another attempt no timer matters: the end of one that runs rings by itself."""
         if self._outcomes:
             return now
-        if not self.admitting or self._room() <= 0:
+        if not self.admitting or self.away or self._room() <= 0:
             return now + SECOND
         self._timeline.refill(now, self._projection)
         return self._timeline.next_timer()
 
     def _due(self, reading: Reading) -> list[Mutation]:
         room = self._room()
-        if room <= 0:
+        if room <= 0 or reading.monotonic_ns < self._away_until:
             return []
+        self.away = ""
         self._timeline.refill(reading.earliest, self._projection)
         ids = self._timeline.take(reading.earliest, room)
         messages = self._projection.messages(ids)
         plan = choose((message for message in messages.values() if message.timer is not None), reading, room)
         for message in plan.waiting:
             self._timeline.put_back(message)
-        return [self._decided(decision, reading) for decision in plan.decisions]
+        decided = [self._decided(decision, reading) for decision in plan.decisions]
+        return [record for record in decided if record is not None]
 
     def _room(self) -> int:
         free = self._concurrency - len(self._running) - len(self._claims)
         return min(free, self._limits.turn_admissions_max)
 
-    def _decided(self, decision: Admit | LetExpire | HoldLate, reading: Reading) -> Mutation:
+    def _decided(self, decision: Admit | LetExpire | HoldLate, reading: Reading) -> Mutation | None:
         message = decision.message
         match decision:
             case LetExpire():
@@ -161,7 +165,18 @@ class Engine:
             case HoldLate():
                 return LateHold(message.message_id, message.generation, reading.earliest)
             case Admit():
+                return self._claimed(message, reading)
+
+    def _claimed(self, message: Message, reading: Reading) -> Admission | None:
+        """None while the destination is away: the message waits as it is, and is looked at again in a second."""
+        if not self.away:
+            try:
                 return self._claim(message, reading)
+            except DestinationAwayError as error:
+                self.away = str(error) or "the destination is away"
+                self._away_until = reading.monotonic_ns + SECOND
+        self._timeline.put_back(message)
+        return None
 
     def _claim(self, message: Message, reading: Reading) -> Admission:
         attempt_id = generated_attempt_id(reading.latest // MILLISECOND, self._entropy(10))

@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -91,14 +92,34 @@ def test_a_daemon_on_a_full_disk_waits_and_goes_on_by_itself(small: Path, small_
     with ballast.open("wb", buffering=0) as file, contextlib.suppress(OSError):
         while True:
             file.write(b"-" * 4096)
-    shop.until(lambda: "log.refused" in shop.log.read_text("utf-8"))
+    shop.until(lambda: ".refused" in shop.log.read_text("utf-8"))
     assert not effects.exists()
     codes = [item["code"] for item in shop.call("status").document()["attention"]]
     assert codes, "status says why nothing is dispatched"
     ballast.unlink()
     assert shop.call("wait", "due", "--timeout", "30s").status == 0
     assert effects.read_text("ascii") == "x\n"
-    assert "log.resumed" in shop.log.read_text("utf-8")
+    assert ".resumed" in shop.log.read_text("utf-8")
+
+
+def test_without_a_keeper_nothing_is_admitted_and_status_says_why(shop: Shop) -> None:
+    """A keeper that cannot start costs no attempt: a message with one attempt is not dead because of it."""
+    shop.call("init")
+    keeper = shop.store / "keeper"
+    keeper.rename(shop.store / "aside")
+    keeper.write_text("in the way")
+    shop.schedule("x", "--", "true", after="0s")
+    shop.daemon()
+    shop.until(lambda: "destination.refused" in shop.log.read_text("utf-8"))
+    time.sleep(1.2)
+    shown = shop.call("show", "x").document()
+    assert (shown["state"], shown["attempts"]) == ("SCHEDULED", [])
+    assert "DAEMON_TROUBLE" in [item["code"] for item in shop.call("status").document()["attention"]]
+    keeper.unlink()
+    (shop.store / "aside").rename(keeper)
+    assert shop.call("wait", "x", "--timeout", "30s").status == 0
+    assert len(shop.call("show", "x").document()["attempts"]) == 1
+    assert "destination.resumed" in shop.log.read_text("utf-8")
 
 
 @pytest.mark.parametrize("blocks", range(12))

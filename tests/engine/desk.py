@@ -10,7 +10,7 @@ from nereus_cli.domain.limits import TINY, Limits
 from nereus_cli.domain.message import Message
 from nereus_cli.domain.records import Command, Mutation, Outcome
 from nereus_cli.engine.turns import Engine, Todo
-from nereus_cli.ports import Batch, CannotStartError, Start
+from nereus_cli.ports import Batch, CannotStartError, DestinationAwayError, Start
 from nereus_cli.projection.overlay import Overlay
 from tests.domain.story import ENDS, Story
 
@@ -29,7 +29,7 @@ class Door:
     """A destination. ``refuses`` says what materialising finds; ``decides`` what recovery knows."""
 
     def __init__(self) -> None:
-        self.refuses: CannotStartError | None = None
+        self.refuses: CannotStartError | DestinationAwayError | None = None
         self.decides: list[Outcome] = []
         self.materialised: list[str] = []
         self.recovered: list[Start] = []

@@ -8,13 +8,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nereus_cli.domain.facts import Verdict
-from nereus_cli.domain.instant import MILLISECOND, SECOND
+from nereus_cli.domain.instant import MILLISECOND, SECOND, Reading
 from nereus_cli.domain.limits import TINY
 from nereus_cli.domain.message import State
 from nereus_cli.domain.outcome import Code, Disposition
-from nereus_cli.domain.records import Admission, Cancel, Expire, Expiry, Hold, In, LateHold, Now, Outcome, Release, Stop
+from nereus_cli.domain.records import (
+    Admission,
+    Cancel,
+    Expire,
+    Expiry,
+    Hold,
+    In,
+    LateHold,
+    Mutation,
+    Now,
+    Outcome,
+    Release,
+    Stop,
+)
 from nereus_cli.fold import Applied
-from nereus_cli.ports import CannotStartError
+from nereus_cli.ports import CannotStartError, DestinationAwayError
 from tests.domain.story import ENDS, NOW, Story, schedule
 from tests.engine.desk import Desk, outcome_of
 
@@ -147,6 +160,39 @@ def test_an_errno_of_nothing_is_not_said() -> None:
     [outcome] = desk.turn()
     assert isinstance(outcome, Outcome)
     assert outcome.errno is None
+
+
+def test_nothing_is_admitted_while_the_destination_is_away_and_everything_when_it_is_back() -> None:
+    desk = desk_with(0, 0)
+    desk.door.refuses = DestinationAwayError("no process to be had")
+
+    def turn(after_s: float) -> list[Mutation]:
+        now = desk.story.now
+        return list(desk.engine.turn(Reading(now, now, int(after_s * SECOND), b"")))
+
+    assert turn(5) == []
+    assert desk.engine.away == "no process to be had"
+    assert desk.engine.idle
+    assert desk.door.materialised == ["a"], "one is asked for, the others wait with it"
+    assert desk.engine.next_wake(desk.story.now) == desk.story.now + SECOND
+    assert turn(5.9) == []
+    assert desk.door.materialised == ["a"], "not asked again within a second"
+    assert turn(6) == []
+    assert desk.door.materialised == ["a", "a"]
+    desk.door.refuses = None
+    records = turn(7)
+    assert desk.engine.away == ""
+    assert [type(record) for record in records] == [Admission, Admission]
+
+
+def test_what_expires_does_so_although_the_destination_is_away() -> None:
+    desk = desk_with(0, 0, expiry=Expiry(after_ns=SECOND))
+    desk.door.refuses = DestinationAwayError("away")
+    assert desk.turn() == []
+    desk.story.now += SECOND
+    now = desk.story.now
+    assert list(desk.engine.turn(Reading(now, now, 2 * SECOND, b""))) == [Expire("a", 0, now), Expire("b", 0, now)]
+    assert desk.engine.away == ""
 
 
 def test_lateness_and_expiry_become_records_and_take_no_room() -> None:

@@ -282,10 +282,28 @@ DECIDING: Final = (
     Mutant(
         "rows-ahead-of-the-log-not-noticed-by-an-owner",
         "store.py",
-        "        applied = projection.head().applied\n",
-        "        applied = 0\n",
+        "            self._refuse_leading(projection.head().applied)\n",
+        "            self._refuse_leading(0)\n",
         "an owner would go on behind a log that lost its tail (I4)",
         ("organs/test_rows_ahead.py::test_an_owner_does_not_go_on",),
+    ),
+    Mutant(
+        "rows-ahead-of-an-old-mark-refused",
+        "store.py",
+        "applied > self.log.bounds().durable and applied > self.log.barrier()",
+        "applied > self.log.bounds().durable",
+        "a medium put back with an old mark would be called damaged (I13)",
+        ("organs/test_rows_ahead.py::test_a_mark_that_is_only_old_loses_nothing",),
+    ),
+    Mutant(
+        "attempts-spent-while-the-destination-is-away",
+        "engine/turns.py",
+        '                self.away = str(error) or "the destination is away"\n',
+        "                raise CannotStartError(str(error), permanent=False) from error\n",
+        "a keeper that cannot start would end the owner, or cost attempts (design 9: retriable, not counted)",
+        (
+            "engine/test_turns.py::test_nothing_is_admitted_while_the_destination_is_away_and_everything_when_it_is_back",
+        ),
     ),
     Mutant(
         "rows-ahead-of-the-log-not-noticed-by-a-reader",

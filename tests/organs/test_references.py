@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from nereus_cli.destinations import references
 from nereus_cli.destinations.references import read_environment_file, read_reference
 from nereus_cli.ports import CannotStartError
 
@@ -51,6 +53,23 @@ def test_a_refusal_names_the_reference_and_quotes_nothing(tmp_path: Path, kind: 
     assert refused.value.__cause__ is None
     with pytest.raises(CannotStartError, match=r"^the file of --env-from-file cannot be read$"):
         read_environment_file(os.fsencode(path))
+
+
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENOMEM, errno.EIO])
+def test_want_of_resources_is_no_fault_of_the_reference(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def refused(*_: object) -> int:
+        raise OSError(number, os.strerror(number))
+
+    (tmp_path / "token").write_bytes(SECRET)
+    monkeypatch.setattr(references, "_read", refused)
+    with pytest.raises(CannotStartError) as caught:
+        read_reference(f"file:{tmp_path}/token")
+    assert (caught.value.permanent, caught.value.errno) == (False, number)
+    with pytest.raises(CannotStartError) as caught:
+        read_environment_file(os.fsencode(tmp_path / "token"))
+    assert (caught.value.permanent, caught.value.errno) == (False, number)
 
 
 @pytest.mark.parametrize("line", [b"", b"=", b"A="], ids=["no sign", "no name", "a NUL"])

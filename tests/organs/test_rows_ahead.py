@@ -50,3 +50,20 @@ def test_the_log_gives_the_rows_back_when_they_are_deleted(behind: Path) -> None
     with open_store(str(behind)) as store:
         fold(store)
         assert store.view().head().applied == 1
+
+
+def test_a_mark_that_is_only_old_loses_nothing(tmp_path: Path) -> None:
+    """As when a medium is pulled and put back within one boot: the frames are there, the mark speaks of fewer."""
+    path = tmp_path / "store"
+    with open_store(str(path), create=True) as store:
+        store.log.append([encode_command(sample(STATED["schedule, least"]))])
+        mark = (path / "log" / "mark" / "durable").read_bytes()
+        store.log.append([encode_command(sample(STATED["cancel"]))])
+        fold(store)
+        (path / "log" / "mark" / "durable").write_bytes(mark)
+    with open_store(str(path)) as store:
+        assert store.log.bounds().durable == 1
+        assert store.view().head().applied == 2
+        with closing(store.open_projection()) as projection:
+            assert projection.head().applied == 2
+        assert store.log.bounds().durable == 2
