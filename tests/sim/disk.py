@@ -85,12 +85,19 @@ class SimDisk:
         wanted = len(data) if short is None else short
         growth = offset + wanted - len(file.live)
         if growth > 0:
-            wanted -= growth - self._machine.take_room(growth)
+            wanted -= growth - self._room_for(growth)
         file.change(bytes(data[:wanted]), offset)
         self._process.wrote(file)
         if short is not None:
             self._process.die()
         return wanted
+
+    def _room_for(self, growth: int) -> int:
+        try:
+            return self._machine.take_room(growth)
+        except OSError:
+            self._process.world.sometimes("a full disk refused a write")
+            raise
 
     def size(self, fd: int) -> int:
         self._process.touch("size")

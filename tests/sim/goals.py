@@ -17,11 +17,11 @@ from tests.sim.run import Report, simulate
 YEARS_A_RUN = 1.0
 SOMETIMES = (
     "EIO from sync_data",
-    "ENOSPC from write_at",
     "Expire",
     "LateHold",
     "a conflict was answered",
     "a door lost in a power cut",
+    "a full disk refused a write",
     "a keeper could not be started",
     "a keeper died with children",
     "a keeper killed",

@@ -14,7 +14,7 @@ import msgspec
 from nereus_cli.answers import Answer
 from nereus_cli.domain.facts import Result, Verdict
 from nereus_cli.domain.limits import Limits
-from nereus_cli.domain.message import TERMINAL, Attempt, Message, State
+from nereus_cli.domain.message import TERMINAL, Attempt, Message, RetryWait, Scheduled, State
 from nereus_cli.domain.outcome import Basis, Decision, SideEffect
 from nereus_cli.domain.records import Admission, Cancel, Command, Expire, LateHold, Outcome, OwnerAcquired, Reschedule
 from nereus_cli.fold import Applied, Fold, Nothing, decode_record, named_message
@@ -36,7 +36,7 @@ class Permission(msgspec.Struct, frozen=True):
     payload: bytes
     message_id: str
     generation: int
-    deliver_at: int
+    action_at: int
     boot: int
     admitted_at: int
 
@@ -110,11 +110,11 @@ class Oracle:
         if applied.change.verdict is not Verdict.ADMITTED:
             self.world.sometimes(f"admission {applied.change.verdict}")
             return
-        timer = before.timer
-        if timer is None or admission.earliest < timer or admission.earliest < before.deliver_at:
-            raise Violation(f"I2: {admission.attempt_id} admitted at {admission.earliest}, due {timer}")
+        action_at = _action_at(before)
+        if action_at is None or admission.earliest < action_at:
+            raise Violation(f"I2: {admission.attempt_id} admitted at {admission.earliest}, due {action_at}")
         self.permissions[admission.attempt_id] = Permission(
-            record.position, record.payload, before.message_id, before.generation, before.deliver_at,
+            record.position, record.payload, before.message_id, before.generation, action_at,
             self.world.boot, record.monotonic_ns,
         )  # fmt: skip
 
@@ -198,8 +198,8 @@ class Oracle:
         if permission.generation < self.barred.get(permission.message_id, 0):
             raise Violation(f"I9: {attempt_id} of generation {permission.generation} began after its end was answered")
         believed = not self.world.set_back_since(permission.boot, permission.admitted_at)
-        if believed and self.world.wall < permission.deliver_at:
-            raise Violation(f"I2: {attempt_id} began at {self.world.wall}, due {permission.deliver_at}")
+        if believed and self.world.wall < permission.action_at:
+            raise Violation(f"I2: {attempt_id} began at {self.world.wall}, due {permission.action_at}")
 
     def ends(self, attempt_id: str, status: int) -> None:
         """A command ended."""
@@ -260,6 +260,17 @@ class Oracle:
     def attempts(self) -> list[Attempt]:
         """Every attempt there was."""
         return list(self.shadow.batch.attempts.values())
+
+
+def _action_at(message: Message) -> int | None:
+    """When the next attempt may begin. A retry counts from the failure: a clock set back adds nothing to it."""
+    match message.waits:
+        case Scheduled():
+            return message.deliver_at
+        case RetryWait(since=since, delay_ns=delay):
+            return since + delay
+        case _:
+            return None
 
 
 def _check_life(before: Message | None, after: Message) -> None:

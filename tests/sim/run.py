@@ -89,19 +89,19 @@ class Run:
         self._every(gap, self.crowd.come)
         self._every(10 * gap, lambda: save_rows(self.rows))
         for on, each, what in (
-            (features.kills, 5, self._kill_owner),
+            (features.kills, 4, self._kill_owner),
             (features.kills, 30, self._stop_owner),
             (features.keeper_kills, 10, self._kill_keeper),
-            (features.cuts, 12, lambda: self._cut(reboot=True)),
+            (features.cuts, 8, lambda: self._cut(reboot=True)),
             (features.pulls, 20, lambda: self._cut(reboot=False)),
             (features.errors, 5, self._trouble),
-            (features.full, 20, self._fill),
+            (features.full, 8, self._fill),
             (features.steps, 30, self._step),
             (features.suspends, 30, lambda: world.suspend(world.chance.randrange(3_600) * SECOND)),
             (features.stops, 12, self._freeze),
             (features.rot, 60, lambda: self.rot.harm(self._reader)),
             (features.rivals, 30, lambda: world.spawn("rival", self._rival)),
-            (True, 4, self.crowd.race),
+            (True, 2, self.crowd.race),
             (True, 50, lambda: world.spawn("second owner", lambda process: own(process, self.oracle, self.rows))),
         ):
             if on:

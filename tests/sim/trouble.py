@@ -56,7 +56,7 @@ def drawn(chance: random.Random) -> Features:
         switching=chance.choice((0.0, 0.03, 0.1, 0.3)),
         segment_bytes=chance.choice((9_216, 9_216, 20_000, 65_536)),
         batch=chance.choice((1, 2, 7, 50)),
-        gap_s=chance.choice((300_000, 600_000, 1_200_000)),
+        gap_s=chance.choice((250_000, 500_000, 1_000_000)),
     )
 
 
