@@ -11,11 +11,12 @@ from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Final
 
-from nereus_cli.domain.instant import SECOND
+from nereus_cli.domain.instant import MILLISECOND, SECOND
 from nereus_cli.ports import CommandLog, LogError
 
 _STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _LISTEN_S: Final = 1.0
+_SELECT_MAX: Final = 1_024
 
 
 class Waiter:
@@ -50,14 +51,25 @@ class Waiter:
     def wait(self, nanoseconds: int, readable: Sequence[int], writable: Sequence[int]) -> None:
         """Returns when the time is up, a descriptor is ready or somebody rings."""
         with contextlib.suppress(InterruptedError):
-            ready, _, _ = select.select([self._bell, *readable], writable, (), max(nanoseconds, 0) / SECOND)
-            if self._bell in ready:
+            if self._bell in _ready((self._bell, *readable), writable, max(nanoseconds, 0)):
                 with contextlib.suppress(BlockingIOError):
                     os.read(self._bell, 65_536)
 
     def _stop(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002 -- the shape of a handler
         self.stops += 1
         self.ring()
+
+
+def _ready(readable: Sequence[int], writable: Sequence[int], nanoseconds: int) -> set[int]:
+    """Which of them are. Select waits to the microsecond, but holds small descriptors only: a process that inherited a
+    thousand open files has larger ones, and waits to the next millisecond."""
+    if max((*readable, *writable)) < _SELECT_MAX:
+        reads, writes, _ = select.select(readable, writable, (), nanoseconds / SECOND)
+        return {*reads, *writes}
+    poll = select.poll()
+    for fd in {*readable, *writable}:
+        poll.register(fd, (select.POLLIN if fd in readable else 0) | (select.POLLOUT if fd in writable else 0))
+    return {fd for fd, _ in poll.poll(-(-nanoseconds // MILLISECOND))}
 
 
 class LogBell:

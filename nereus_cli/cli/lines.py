@@ -88,7 +88,9 @@ class Reader:
 
     def _pauses(self) -> bool:
         """Nothing more is there yet: who waits for receipts before sending more must get them."""
-        return not select.select([self._fd], [], [], 0)[0]
+        poll = select.poll()
+        poll.register(self._fd, select.POLLIN)
+        return not poll.poll(0)
 
     def _flush(self) -> Iterator[list[Line]]:
         for start in range(0, len(self._block), LINES_MAX):

@@ -130,4 +130,6 @@ def _is_text(value: str) -> bool:
 def _until_writable() -> None:
     import select
 
-    select.select([], [_OUT], [], 1)
+    poll = select.poll()
+    poll.register(_OUT, select.POLLOUT)
+    poll.poll(1_000)

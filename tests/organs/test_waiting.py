@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import threading
 import time
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from nereus_cli.cli.lines import Reader
 from nereus_cli.domain.instant import SECOND
 from nereus_cli.waiting import Waiter
 
@@ -29,6 +31,42 @@ def test_a_ring_ends_the_next_wait_and_no_more(waiter: Waiter) -> None:
     begun = time.monotonic()
     waiter.wait(SECOND // 5, (), ())
     assert time.monotonic() - begun >= 0.2
+
+
+@pytest.fixture
+def many_files() -> Iterator[None]:
+    """As for a process that inherited more open files than select can hold."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < 1_100:
+        pytest.skip("no more than 1,100 open files are allowed")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 1_100), hard))
+    fds = [os.open("/dev/null", os.O_RDONLY)]
+    while fds[-1] < 1_030:
+        fds.append(os.dup(fds[-1]))
+    yield
+    for fd in fds:
+        os.close(fd)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.usefixtures("many_files")
+def test_descriptors_beyond_a_thousand_are_waited_for() -> None:
+    waiter = Waiter()
+    ours, theirs = os.pipe()
+    assert ours > 1_024
+    os.write(theirs, b"!")
+    waiter.wait(60 * SECOND, [ours], [])
+    waiter.wait(60 * SECOND, [], [theirs])
+    begun = time.monotonic()
+    waiter.wait(SECOND // 5, [], [])
+    assert time.monotonic() - begun >= 0.2
+    waiter.ring()
+    waiter.wait(60 * SECOND, [], [])
+    waiter.close()
+    block = next(iter(Reader(ours))) if os.write(theirs, b"a\n") else []
+    assert block == [(1, b"!a")]
+    os.close(ours)
+    os.close(theirs)
 
 
 def test_another_thread_ends_a_wait(waiter: Waiter) -> None:
