@@ -20,7 +20,7 @@ def attempt_environment(start: Start) -> dict[bytes, bytes]:
         "NEREUS_GENERATION": str(attempt.generation),
         "NEREUS_ATTEMPT": str(attempt.number),
         "NEREUS_ATTEMPT_ID": attempt.attempt_id,
-        "NEREUS_IDEMPOTENCY_KEY": f"{message.message_id}:{attempt.generation}",
+        "NEREUS_IDEMPOTENCY_KEY": f"{message.message_id}:{message.key_generation}",
         "NEREUS_DELIVER_AT": rfc3339(message.deliver_at),
         "NEREUS_DUPLICATE_RISK": risk.value,
         "NEREUS_DEADLINE": deadline,

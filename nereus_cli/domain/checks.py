@@ -4,7 +4,21 @@ from __future__ import annotations
 
 from nereus_cli.domain.identity import is_id, is_misformed
 from nereus_cli.domain.limits import Limits
-from nereus_cli.domain.records import At, Command, Expiry, In, Policy, Reschedule, Schedule, Shell, Target, When
+from nereus_cli.domain.message import GIVE_UP, VERDICTS
+from nereus_cli.domain.records import (
+    At,
+    Command,
+    Expiry,
+    In,
+    Policy,
+    Replay,
+    Reschedule,
+    Resolve,
+    Schedule,
+    Shell,
+    Target,
+    When,
+)
 
 ON_UNCERTAIN = ("retry", "wait", "probe")
 SECRET_SCHEMES = ("file", "env", "credential")
@@ -33,7 +47,18 @@ def exceeds(command: Command, limits: Limits) -> str | None:
             or (None if stated.policy is None else _policy(stated.policy, limits))
             or (None if stated.target is None else _target(stated.target, limits))
         )
-    return None
+    if isinstance(stated, Resolve):
+        return _verdict(stated, limits)
+    return _time(stated.when, limits) if isinstance(stated, Replay) else None
+
+
+def _verdict(stated: Resolve, limits: Limits) -> str | None:
+    if stated.verdict not in VERDICTS or (stated.attempt == 0 and stated.verdict != GIVE_UP):
+        return "attempt" if stated.verdict in VERDICTS else "verdict"
+    for name in ("evidence", "by"):
+        if len(getattr(stated, name).encode("utf-8", "surrogatepass")) > limits.text_bytes_max:
+            return name
+    return None if stated.evidence.strip() else "evidence"
 
 
 def _schedule(stated: Schedule, limits: Limits) -> str | None:

@@ -6,9 +6,10 @@ from typing import Final, assert_never
 
 import msgspec
 
-from nereus_cli.domain import identity
+from nereus_cli.domain import identity, resolving
+from nereus_cli.domain.answering import Refused, applied, rejected
 from nereus_cli.domain.checks import exceeds
-from nereus_cli.domain.facts import Change, Descriptor, Facts, History, Place, Result
+from nereus_cli.domain.facts import Change, Facts, Place
 from nereus_cli.domain.limits import Limits
 from nereus_cli.domain.message import (
     Canceled,
@@ -23,7 +24,7 @@ from nereus_cli.domain.message import (
     Uncertain,
     cell,
 )
-from nereus_cli.domain.outcome import Decision, Ending, Reason
+from nereus_cli.domain.outcome import Ending, Reason, SideEffect
 from nereus_cli.domain.records import (
     At,
     Cancel,
@@ -33,10 +34,11 @@ from nereus_cli.domain.records import (
     In,
     Named,
     Release,
+    Replay,
     Reschedule,
+    Resolve,
     Schedule,
     Shell,
-    Stated,
     Stop,
     Target,
     Webhook,
@@ -49,17 +51,12 @@ _KINDS: Final[dict[type, Kind]] = {
     Hold: Kind.HOLD,
     Release: Kind.RELEASE,
     Stop: Kind.STOP,
+    Resolve: Kind.RESOLVE,
+    Replay: Kind.REPLAY,
 }
-_TAKES_EFFECT: Final = frozenset({Cell.CANCEL, Cell.NEW_GENERATION, Cell.HOLD, Cell.RELEASE, Cell.CLOSE, Cell.ALREADY})
-
-
-class Refused(Exception):  # noqa: N818 -- a value that unwinds one decision, not an error
-    """Carries the stable reason to the one place that makes it a result."""
-
-    def __init__(self, reason: Reason) -> None:
-        """``reason`` is what the person is told."""
-        super().__init__(reason)
-        self.reason = reason
+_TAKES_EFFECT: Final = frozenset(
+    {Cell.CANCEL, Cell.NEW_GENERATION, Cell.HOLD, Cell.RELEASE, Cell.CLOSE, Cell.ALREADY, Cell.VERDICT}
+)
 
 
 def decide(facts: Facts, command: Command, place: Place, limits: Limits) -> Change:
@@ -70,12 +67,7 @@ def decide(facts: Facts, command: Command, place: Place, limits: Limits) -> Chan
             return _schedule(facts, command, command.stated, place, limits)
         return _control(facts, command, place, limits)
     except Refused as refusal:
-        return _rejected(facts, command, place, refusal.reason)
-
-
-def target_message(stated: Stated) -> str:
-    """The message a command names, or the empty string."""
-    return getattr(stated, "message_id", "")
+        return rejected(facts, command, place, refusal.reason)
 
 
 def _check_identity(facts: Facts, command: Command, place: Place, limits: Limits) -> None:
@@ -119,7 +111,7 @@ def _schedule(facts: Facts, command: Command, stated: Schedule, place: Place, li
         reason=command.context.reason,
         correlation=command.context.correlation,
     )
-    return _applied(facts, command, place, message, event="Schedule", carries=True)
+    return applied(facts, command, place, message, event="Schedule", carries=True)
 
 
 def _control(facts: Facts, command: Command, place: Place, limits: Limits) -> Change:
@@ -136,12 +128,17 @@ def _control(facts: Facts, command: Command, place: Place, limits: Limits) -> Ch
     what = cell(kind, message.state)
     if what not in _TAKES_EFFECT:
         raise Refused(Reason(what.value))
-    if isinstance(stated, Reschedule):
-        return _next_generation(facts, command, stated, message, place, limits)
+    match stated:
+        case Reschedule():
+            return _next_generation(facts, command, stated, message, place, limits)
+        case Replay():
+            return _replay(facts, command, stated, message, place, limits)
+        case Resolve():
+            return resolving.resolve(facts, command, stated, message, place)
     if what is Cell.ALREADY:
-        return _applied(facts, command, place, message, event=kind.value, already=True)
+        return applied(facts, command, place, message, event=kind.value, already=True)
     changed = _moved(msgspec.structs.replace(message, state_version=message.state_version + 1), what)
-    change = _applied(facts, command, place, changed, event=kind.value)
+    change = applied(facts, command, place, changed, event=kind.value)
     return _killed(change, changed) if isinstance(stated, Stop) and stated.kill else change
 
 
@@ -210,6 +207,8 @@ def _next_generation(
         last_attempt=None,
         first_admitted_at=None,
         late_judged=False,
+        given_up=False,
+        key_generation=old.generation + 1,
     )
     carries = stated.target is not None
     if carries:
@@ -218,7 +217,22 @@ def _next_generation(
             descriptor_position=place.position,
             descriptor_hash=command.command_hash,
         )
-    return _applied(facts, command, place, message, event="Reschedule", carries=carries)
+    event = "Replay" if isinstance(command.stated, Replay) else "Reschedule"
+    return applied(facts, command, place, message, event=event, carries=carries)
+
+
+def _replay(facts: Facts, command: Command, stated: Replay, old: Message, place: Place, limits: Limits) -> Change:
+    """A dead letter once more. Its effect may have happened already: that has to be accepted by name. The receiver
+    sees the old idempotency key again, unless a new one was asked for."""
+    unsure = old.published or any(a.side_effect is SideEffect.UNKNOWN for a in old.open_attempts)
+    if unsure and not stated.accept_duplicate:
+        raise Refused(Reason.DUPLICATE_NOT_ACCEPTED)
+    change = _next_generation(facts, command, Reschedule(old.message_id, stated.when), old, place, limits)
+    if change.message is None or stated.new_key:
+        return change
+    return msgspec.structs.replace(
+        change, message=msgspec.structs.replace(change.message, key_generation=old.key_generation)
+    )
 
 
 def _resolve(when: When, command: Command, place: Place, limits: Limits, *, allow_past: bool) -> int:
@@ -253,57 +267,3 @@ def _expiry(
     if kept is None and instant - deliver_at > limits.horizon_ns:
         raise Refused(Reason.TOO_FAR)
     return instant
-
-
-def _applied(
-    facts: Facts,
-    command: Command,
-    place: Place,
-    message: Message,
-    *,
-    event: str,
-    already: bool = False,
-    carries: bool = False,
-) -> Change:
-    names_time = isinstance(command.stated, Schedule | Reschedule)
-    result = Result(
-        command_id=command.command_id,
-        command_hash=command.command_hash,
-        position=place.position,
-        persisted_at=place.persisted_at,
-        message_id=message.message_id,
-        decision=Decision.APPLIED,
-        already=already,
-        generation=message.generation,
-        state_version=message.state_version,
-        deliver_at=message.deliver_at if names_time else None,
-    )
-    return Change(
-        facts.head,
-        message=None if already else message,
-        result=result,
-        history=None if already else _line(message, place, event, command.context.reason),
-        descriptor=Descriptor(place.position, message.message_id, command) if carries else None,
-    )
-
-
-def _line(message: Message, place: Place, event: str, detail: str) -> History:
-    return History(message.message_id, place.position, place.persisted_at, event, message.generation, detail)
-
-
-def _rejected(facts: Facts, command: Command, place: Place, reason: Reason) -> Change:
-    message = facts.message
-    too_late = reason.value.startswith("TOO_LATE") and message is not None
-    result = Result(
-        command_id=command.command_id,
-        command_hash=command.command_hash,
-        position=place.position,
-        persisted_at=place.persisted_at,
-        message_id=target_message(command.stated),
-        decision=Decision.REJECTED,
-        reason=reason,
-        generation=message.generation if message else None,
-        state_version=message.state_version if message else None,
-        attempt=message.last_attempt if too_late and message else None,
-    )
-    return Change(facts.head, result=result)

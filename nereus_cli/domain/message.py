@@ -91,6 +91,13 @@ class DeadLetter(msgspec.Struct, frozen=True, tag="dead-letter", array_like=True
     ending: Ending
 
 
+PUBLISHED: Final = "published"
+NOT_PUBLISHED: Final = "not-published"
+RETRY: Final = "retry"
+GIVE_UP: Final = "give-up"
+VERDICTS: Final = (PUBLISHED, NOT_PUBLISHED, RETRY, GIVE_UP)
+"""What a person may say of an attempt of unknown effect."""
+
 Condition: TypeAlias = (
     Scheduled | RetryWait | Held | Publishing | Uncertain | Published | Expired | Canceled | DeadLetter
 )
@@ -106,6 +113,16 @@ STATE_OF: Final[dict[type, State]] = {
     Canceled: State.CANCELED,
     DeadLetter: State.DEAD_LETTER,
 }
+
+
+class Resolution(msgspec.Struct, frozen=True, array_like=True):
+    """A named person's verdict on an attempt of unknown effect, and what they saw; ``at`` is when it was recorded."""
+
+    verdict: str
+    evidence: str
+    by: str
+    at: int
+    position: int
 
 
 class Attempt(msgspec.Struct, frozen=True, array_like=True):
@@ -140,12 +157,20 @@ class Attempt(msgspec.Struct, frozen=True, array_like=True):
     usage: Usage | None = None
     counted: bool = True
     kill: bool = False
+    resolution: Resolution | None = None
+
+    @property
+    def given_up(self) -> bool:
+        """Of unknown effect for good: a person decided not to look any more."""
+        return self.resolution is not None and self.resolution.verdict == GIVE_UP
 
 
 class Message(msgspec.Struct, frozen=True, array_like=True):
     """One delayed message as the fold knows it. ``order_position`` is that of the schedule or reschedule which
     began the generation; ``descriptor_position`` that of the record whose target it delivers.
-    ``open_attempts`` are those in progress and those whose effect is unknown."""
+    ``open_attempts`` are those in progress and those whose effect is unknown. ``published`` counts effects that are
+    known, ``settled`` names attempts by number with a person's verdict, ``given_up`` marks a dead letter that a person
+    has seen off, and ``key_generation`` is the generation that stands in the idempotency key."""
 
     message_id: str
     created_position: int
@@ -176,6 +201,10 @@ class Message(msgspec.Struct, frozen=True, array_like=True):
     requested_at: int = 0
     reason: str = ""
     correlation: str = ""
+    published: int = 0
+    settled: tuple[tuple[int, str], ...] = ()
+    given_up: bool = False
+    key_generation: int = 0
 
     @property
     def state(self) -> State:

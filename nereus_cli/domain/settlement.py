@@ -41,7 +41,8 @@ def settle(
     changed = msgspec.structs.replace(
         message,
         open_attempts=still_open,
-        risk=_risk(message, outcome, still_open),
+        published=message.published + int(outcome.side_effect is SideEffect.PUBLISHED),
+        risk=risk_of(message.published + int(outcome.side_effect is SideEffect.PUBLISHED), still_open),
         counted=message.counted - int(spared),
         uncounted=message.uncounted + int(spared),
     )
@@ -69,11 +70,25 @@ def _settled(attempt: Attempt, outcome: Outcome, *, counted: bool) -> Attempt:
     )
 
 
-def _risk(message: Message, outcome: Outcome, still_open: tuple[Attempt, ...]) -> Risk:
-    """An effect beside another that is unknown is a possible duplicate; nothing here ever confirms one."""
-    others = any(a.attempt_id != outcome.attempt_id and a.side_effect is SideEffect.UNKNOWN for a in still_open)
-    effect = outcome.side_effect is not SideEffect.NOT_PUBLISHED
-    return Risk.POSSIBLE if others and effect and message.risk is Risk.NONE else message.risk
+def risk_of(published: int, still_open: tuple[Attempt, ...]) -> Risk:
+    """Two known effects are a duplicate; an effect that is unknown beside another one may be."""
+    if published > 1:
+        return Risk.CONFIRMED
+    unknown = sum(a.side_effect is SideEffect.UNKNOWN for a in still_open)
+    return Risk.POSSIBLE if published + unknown > 1 else Risk.NONE
+
+
+def ended(closing: str) -> DeadLetter | Expired:
+    """How a message ends that was to have no further admission."""
+    return DeadLetter(Ending.STOPPED) if closing == Ending.STOPPED else Expired()
+
+
+def budget_left(message: Message, place: Place) -> bool:
+    """Whether the policy allows one more attempt now."""
+    if message.counted >= retry.max_attempts(message.policy):
+        return False
+    begun, allowed = message.first_admitted_at, message.policy.retry_for_ns
+    return begun is None or allowed is None or place.persisted_at <= begun + allowed
 
 
 def _after(message: Message, attempt: Attempt, outcome: Outcome, place: Place) -> Condition:
@@ -83,13 +98,13 @@ def _after(message: Message, attempt: Attempt, outcome: Outcome, place: Place) -
         return Published()
     was = message.condition
     closing = was.closing if isinstance(was, Publishing | Uncertain) else ""
-    uncertain = any(a.generation == message.generation for a in message.open_attempts)
-    if closing and uncertain:
-        return Uncertain(closing)
+    unknown = [a for a in message.open_attempts if a.generation == message.generation]
     if closing:
-        return DeadLetter(Ending.STOPPED) if closing == Ending.STOPPED else Expired()
-    if not uncertain:
+        return ended(closing) if all(a.given_up for a in unknown) else Uncertain(closing)
+    if not unknown:
         return _next(message, outcome, place)
+    if all(a.given_up for a in unknown):
+        return DeadLetter(Ending.GIVEN_UP)
     wait = _seemly_wait(attempt, outcome, place)
     if wait is None or not retry.despite_uncertainty(message.policy, message.key):
         return Uncertain()

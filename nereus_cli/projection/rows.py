@@ -17,7 +17,7 @@ from nereus_cli.domain.facts import Head, History, Result
 from nereus_cli.domain.message import TERMINAL, Attempt, Message, State
 from nereus_cli.domain.records import Command
 
-LAYOUT: Final = 1
+LAYOUT: Final = 2
 STATE_NUMBERS: Final = {state: number for number, state in enumerate(State)}
 STATES: Final = tuple(State)
 TERMINAL_NUMBERS: Final = tuple(STATE_NUMBERS[state] for state in State if state in TERMINAL)

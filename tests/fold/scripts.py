@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from nereus_cli.codec import encode_command
 from nereus_cli.domain.instant import SECOND
 from nereus_cli.domain.limits import TINY
-from nereus_cli.domain.message import Message
+from nereus_cli.domain.message import VERDICTS, Message
 from nereus_cli.domain.records import (
     Cancel,
     ClockStep,
@@ -25,6 +25,7 @@ from nereus_cli.domain.records import (
     Outcome,
     Policy,
     Release,
+    Replay,
     Reschedule,
     Resolve,
     Schedule,
@@ -99,7 +100,11 @@ def _person(story: Story, verb: str, name: str, detail: int) -> None:
         "release": Release(name, version),
         "stop": Stop(name, version, kill=bool(detail % 2)),
         "edit": Reschedule(name, Now(), target=Shell((b"edited",)), policy=_POLICIES[detail % 5]),
-        "other": (Resolve(name, 1, "published", "seen"), LaneControl("shell", "pause"))[detail % 2],
+        "other": (
+            Resolve(name, detail % 5, VERDICTS[detail % 4], "seen", if_version=version),
+            Replay(name, later, accept_duplicate=bool(detail % 2), new_key=bool(detail % 4), if_version=version),
+            LaneControl("shell", "pause"),
+        )[detail % 3],
     }  # fmt: skip
     reused = f"{verb}-{name}" if detail % 7 == 0 else ""
     story.say(stated[verb], reused, requested_at=story.now)
