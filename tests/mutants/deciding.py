@@ -203,8 +203,8 @@ DECIDING: Final = (
     Mutant(
         "possible-duplicate-not-marked",
         "domain/settlement.py",
-        "    return Risk.POSSIBLE if others and effect and message.risk is Risk.NONE else message.risk\n",
-        "    return message.risk\n",
+        "    return Risk.POSSIBLE if published + unknown > 1 else Risk.NONE\n",
+        "    return Risk.NONE\n",
         "two possible effects would be shown as one (I7)",
         (
             "domain/test_settlement.py::test_a_retry_that_publishes_may_have_published_twice",

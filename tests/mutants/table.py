@@ -10,7 +10,8 @@ from tests.mutants.durable import DURABLE
 from tests.mutants.guarding import GUARDING
 from tests.mutants.locking import LOCKING
 from tests.mutants.mutant import Mutant
+from tests.mutants.settling import SETTLING
 from tests.mutants.truth import TRUTH
 
-MUTANTS: Final = (*DURABLE, *LOCKING, *TRUTH, *DECIDING, *DOING, *GUARDING)
+MUTANTS: Final = (*DURABLE, *LOCKING, *TRUTH, *DECIDING, *DOING, *SETTLING, *GUARDING)
 BY_NAME: Final[dict[str, Mutant]] = {mutant.name: mutant for mutant in MUTANTS}
