@@ -31,7 +31,8 @@ class Argument(msgspec.Struct, frozen=True):
 
 class Verb(msgspec.Struct, frozen=True, kw_only=True):
     """One thing people can do. ``handler`` is ``module:function`` below ``nereus_cli.cli``, imported when it is
-    called; ``command`` says that what follows the first ``--`` is a command, byte for byte."""
+    called; ``command`` says that what follows the first ``--`` is a command, byte for byte. ``subverbs`` are named by
+    both words, as ``dead list``; where there are some, ``handler`` may be empty: one of them has to be said."""
 
     name: str
     summary: str
@@ -41,6 +42,7 @@ class Verb(msgspec.Struct, frozen=True, kw_only=True):
     options: tuple[Option, ...] = ()
     argument: Argument | None = None
     command: bool = False
+    subverbs: tuple[Verb, ...] = ()
 
 
 STORE = Option("--store", "The store's directory; else $NEREUS_STORE, else the XDG state directory.", "DIR")
@@ -67,6 +69,20 @@ WAIT_TIMEOUT = Option("--wait-timeout", "How long to wait for that answer before
 DRY_RUN = Option("--dry-run", "Do everything but append: nothing is written.")
 QUIET = Option("--quiet", "Print the message id only.", short="-q")
 ANSWERING = (WAIT, NO_WAIT, WAIT_TIMEOUT, DRY_RUN, QUIET)
+
+VERDICT = (
+    Option("--attempt", "Which attempt is meant: its number, as shown by uncertain.", "N"),
+    Option("--published", "It took effect."),
+    Option("--not-published", "It did not: tried again if an attempt is left, else a dead letter."),
+    Option("--retry", "Nobody knows: exactly one more attempt, which may be a duplicate."),
+    Option("--give-up", "Nobody will know: no longer listed. Without --attempt: a dead letter was seen off."),
+    Option("--evidence", "What shows it; kept for ever beside the verdict.", "TEXT"),
+    Option("--by", "Whose verdict it is (default: the user who asks).", "NAME"),
+)
+AGAIN = (
+    Option("--accept-duplicate", "Its effect may have happened before, and may happen again."),
+    Option("--new-key", "With a new idempotency key; else the receiver sees the old one again."),
+)
 
 TAG = Option("--tag", "A label, to list by.", "NAME=VALUE", many=True)
 SHOW_SECRETS = Option("--show-secrets", "Do not mask environment values that look secret.")

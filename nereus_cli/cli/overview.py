@@ -1,4 +1,4 @@
-"""How the store stands: status, and the attempts whose effect is not known."""
+"""``nereus status``: how the store stands."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from nereus_cli.cli import opening, output
 from nereus_cli.cli.exits import DONE, NEEDS_A_PERSON
 from nereus_cli.domain.instant import DAY
 from nereus_cli.domain.message import State
-from nereus_cli.domain.outcome import SideEffect
 from nereus_cli.ports import Selection
-from nereus_cli.render.overview import Standing, attention, status_document, status_sheet, uncertain_item
+from nereus_cli.render.overview import Standing, attention, status_document, status_sheet
+from nereus_cli.render.unsettled import unsettled
 
 if TYPE_CHECKING:
     from nereus_cli.cli.call import Call
@@ -37,32 +37,6 @@ def status(call: Call) -> int:
     return NEEDS_A_PERSON if call.flag("check") and urgent else DONE
 
 
-def uncertain(call: Call) -> int:
-    """Every attempt of unknown effect; exit 30 when there is one."""
-    with opening.for_reading(call) as store:
-        view = store.view()
-        now = store.clock.read().latest
-        items = [
-            uncertain_item(message, attempt, now)
-            for message in view.open_messages()
-            for attempt in message.open_attempts
-            if attempt.side_effect is SideEffect.UNKNOWN
-            and (call.flag("all") or (message.state is State.UNCERTAIN and attempt.generation == message.generation))
-        ]
-        as_of = view.head().applied
-    if call.json:
-        output.document({"schema": "nereus.uncertain/1", "as_of": as_of, "items": items})
-    else:
-        for item in items:
-            output.line(
-                f"{item['message_id']}  attempt {item['attempt']}  {item['attempt_id']}  admitted {item['admitted_at']}"
-                f"  {item['evidence']['code']}  {item['evidence']['detail'] or ''}".rstrip()
-            )
-        if not items:
-            output.note("nothing is uncertain")
-    return NEEDS_A_PERSON if items else DONE
-
-
 def _standing(store: Store) -> Standing:
     view, reading = store.view(), store.clock.read()
     head, presence = view.head(), store.presence()
@@ -76,6 +50,8 @@ def _standing(store: Store) -> Standing:
         next_due=next((timer for timer, _ in view.due(_EVER, 1)), None),
         reading=reading,
         held_late=_held_late(view),
+        uncertain=_uncertain(view),
+        dead=_dead(view),
         stepped=step is not None and abs(reading.latest - step[2]) < DAY,
         torn=sum(name.startswith(_TORN) for name in os.listdir(os.path.join(store.path, "log"))),
     )
@@ -88,6 +64,21 @@ def _overdue(view: Views, now: int) -> int:
         return len(due)
     waiting = (State.SCHEDULED, State.RETRY_WAIT, State.UNCERTAIN)
     return sum(message.state in waiting for message in view.messages([name for _, name in due]).values())
+
+
+def _uncertain(view: Views) -> int:
+    """Messages with an attempt that somebody has to settle; dead letters are counted by themselves."""
+    if not view.counts().get(State.UNCERTAIN):
+        return 0
+    found = unsettled(message for message in view.open_messages() if message.state is State.UNCERTAIN)
+    return len({message.message_id for message, _ in found})
+
+
+def _dead(view: Views) -> int:
+    """Dead letters that nobody has seen off."""
+    if not view.counts().get(State.DEAD_LETTER):
+        return 0
+    return sum(not message.given_up for message in view.select(Selection(states=(State.DEAD_LETTER,))))
 
 
 def _held_late(view: Views) -> int:

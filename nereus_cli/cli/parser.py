@@ -87,7 +87,8 @@ def _app(verbs: tuple[Verb, ...], take: Callable[..., None]) -> typer.Typer:
     app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
     settings = {"help_option_names": [], "max_content_width": 100}
     for verb in verbs:
-        text = "\n\n".join(filter(None, (verb.summary, verb.details, f"Example: {verb.example}")))
+        more = (f"nereus {one.name}: {one.summary}" for one in verb.subverbs)
+        text = "\n\n".join(filter(None, (verb.summary, verb.details, *more, f"Example: {verb.example}")))
         register = app.command(
             verb.name,
             help=text,

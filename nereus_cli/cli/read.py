@@ -1,4 +1,4 @@
-"""The verbs that show messages: show and list."""
+"""The verbs that show messages: show, list and the list of dead letters."""
 
 from __future__ import annotations
 
@@ -44,26 +44,50 @@ def show(call: Call) -> int:
 
 def list_messages(call: Call) -> int:
     """The chosen messages, in the order of their delivery time."""
-    selection, limit = _selection(call)
+    chosen, limit = _selection(call)
     with opening.for_reading(call) as store:
         view = store.view()
-        page = _Page(view.select(selection), limit)
-        if call.json:
-            as_of = view.head().applied
-            for message in page:
-                command = _command(view, message)
-                output.document(message_line(message, command, as_of, unmask=call.flag("show-secrets")))
-            output.document({"schema": "nereus.end/1", "as_of": as_of, "next": page.next})
-            return DONE
-        from nereus_cli.render.table import print_messages
-
-        rows = ((message, _command(view, message)) for message in page)
-        print_messages(rows, output.write, encoding=output.encoding(), terminal=output.on_terminal())
-        if page.next is not None:
-            output.note(f"there are more: --cursor {page.next}")
-        if not page.shown and not selection.states and output.on_terminal():
+        shown = _print_page(call, view, view.select(chosen), limit)
+        if not shown and not chosen.states and not call.json and output.on_terminal():
             output.note("nothing waits; --state PUBLISHED and the like show what has ended")
     return DONE
+
+
+def list_dead(call: Call) -> int:
+    """As ``list``, of dead letters; with ``--open`` of those that nobody has seen off."""
+    chosen, limit = _selection(call)
+    chosen = msgspec.structs.replace(chosen, states=(State.DEAD_LETTER,))
+    with opening.for_reading(call) as store:
+        view = store.view()
+        if call.flag("open"):
+            # The limit counts what is shown, so it cannot be the limit of what is looked at.
+            everyone = view.select(msgspec.structs.replace(chosen, limit=None))
+            _print_page(call, view, (one for one in everyone if not one.given_up), limit, reasons=True)
+        else:
+            _print_page(call, view, view.select(chosen), limit, reasons=True)
+    return DONE
+
+
+def _print_page(
+    call: Call, view: Views, messages: Iterator[Message], limit: int | None, *, reasons: bool = False
+) -> int:
+    """At most ``limit`` messages, and how to go on where there are more; how many were shown. ``reasons``: people
+    see beside the state why it is that."""
+    page = _Page(messages, limit)
+    if call.json:
+        as_of = view.head().applied
+        for message in page:
+            command = _command(view, message)
+            output.document(message_line(message, command, as_of, unmask=call.flag("show-secrets")))
+        output.document({"schema": "nereus.end/1", "as_of": as_of, "next": page.next})
+        return page.shown
+    from nereus_cli.render.table import print_messages
+
+    rows = ((message, _command(view, message)) for message in page)
+    print_messages(rows, output.write, encoding=output.encoding(), terminal=output.on_terminal(), reasons=reasons)
+    if page.next is not None:
+        output.note(f"there are more: --cursor {page.next}")
+    return page.shown
 
 
 class _Page:
@@ -92,8 +116,9 @@ def _command(view: Views, message: Message) -> Command | None:
 
 
 def _selection(call: Call) -> tuple[Selection, int | None]:
+    """What a list was asked for, and the limit of a page; one more is looked for, to know whether there is more."""
     limit = call.whole("limit", least=1)
-    selection = Selection(
+    chosen = Selection(
         states=tuple(_state(text) for text in call.texts("state")),
         tags=tuple(_tag(text) for text in call.texts("tag")),
         lane=call.text("lane"),
@@ -102,7 +127,7 @@ def _selection(call: Call) -> tuple[Selection, int | None]:
         after=_after(call.text("cursor")),
         limit=None if limit is None else limit + 1,
     )
-    return selection, limit
+    return chosen, limit
 
 
 def _state(text: str) -> State:

@@ -141,7 +141,9 @@ class Sender:
 
         words = [*map(_fs, self._call.argv)]
         if not {"id", "command-id"} & self._call.given() or "argument" in self._call.given():
-            place = words.index(_fs(self._call.verb.name)) + 1
+            place = 0
+            for part in self._call.verb.name.split():
+                place = words.index(_fs(part), place) + 1
             if "command-id" not in self._call.given():
                 words[place:place] = [b"--command-id", commands[0].command.command_id.encode()]
         output.note(f"the same command again: {shell_line([b'nereus', *words])}")
@@ -205,9 +207,11 @@ class Sender:
 
     def _hint(self, answer: Answer) -> None:
         """Nothing happens without a daemon: said once, to people."""
-        from nereus_cli.render.machine import deliver_at
+        from nereus_cli.render.machine import deliver_at, verb_of
 
-        if self._hinted or self._store is None or deliver_at(answer) is None:
+        waits = answer.message is not None and answer.message.waits is not None
+        moves = waits if verb_of(answer.prepared.command) == "resolve" else deliver_at(answer) is not None
+        if self._hinted or self._store is None or not moves:
             return
         self._hinted = True
         state = self._store.presence().state

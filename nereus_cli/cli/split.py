@@ -9,7 +9,7 @@ import msgspec
 
 from nereus_cli.cli.exits import usage
 from nereus_cli.cli.options import Verb
-from nereus_cli.cli.verbs import BY_NAME, LATER_VERBS, PREPARABLE
+from nereus_cli.cli.verbs import BY_NAME, EVERY, LATER_VERBS, PREPARABLE
 
 HELP: Final = "--help"
 _HELP_SHORT: Final = "-h"
@@ -52,13 +52,15 @@ def split(argv: Sequence[str]) -> Split:
         raise usage("a verb is missing; nereus --help lists them")
     name = words.pop(0)
     if name == _HELP_VERB:
-        return split([*words[:1], HELP])
+        return split([*_topic(words), HELP])
     verb = BY_NAME.get(name)
     if verb is None:
         raise usage(f"no such verb: {name}; {_instead(name)}")
     prepare = verb.name == "prepare" and words[:1] not in ([HELP], [_HELP_SHORT])
     if prepare:
         verb = _prepared_verb(words, moved)
+    elif verb.subverbs:
+        verb = _subverb(verb, words, moved)
     if verb.command and "--" in words:
         place = words.index("--")
         words, tail = words[:place], words[place + 1 :]
@@ -89,11 +91,42 @@ def _before_the_verb(words: list[str]) -> list[str]:
 
 def _prepared_verb(words: list[str], moved: list[str]) -> Verb:
     """The verb that ``prepare`` prepares: named right behind it, else ``schedule``."""
-    while words[:1] == ["--json"] or (words[:1] == ["--store"] and len(words) > 1):
+    _global_options(words, moved)
+    named = {name.partition(" ")[0] for name in PREPARABLE}
+    verb = BY_NAME[words.pop(0)] if words and words[0] in named else BY_NAME["schedule"]
+    if verb.subverbs:
+        verb = _subverb(verb, words, moved)
+        if verb.name not in PREPARABLE and words[:1] not in ([HELP], [_HELP_SHORT]):
+            raise usage(f"{verb.name} only looks: there is nothing to prepare")
+    return verb
+
+
+def _subverb(verb: Verb, words: list[str], moved: list[str]) -> Verb:
+    """The sub-verb that comes next, or the verb itself where it may stand alone; raises a usage Failure."""
+    _global_options(words, moved)
+    word = words[0] if words else ""
+    for one in verb.subverbs:
+        if one.name == f"{verb.name} {word}":
+            words.pop(0)
+            return one
+    if word in (HELP, _HELP_SHORT) or (verb.handler and (not word or word.startswith("-"))):
+        return verb
+    names = ", ".join(one.name.removeprefix(f"{verb.name} ") for one in verb.subverbs)
+    said = f"no such verb: {verb.name} {word}" if word and not word.startswith("-") else "a verb is missing"
+    raise usage(f"{said}; nereus {verb.name} takes {names}")
+
+
+def _global_options(words: list[str], moved: list[str]) -> None:
+    """Takes the options that may stand anywhere off the front."""
+    while words and (words[0] == "--json" or words[0].startswith("--store=") or words[:-1][:1] == ["--store"]):
         moved.append(words.pop(0))
         if moved[-1] == "--store":
             moved.append(words.pop(0))
-    return BY_NAME[words.pop(0)] if words and words[0] in PREPARABLE else BY_NAME["schedule"]
+
+
+def _topic(words: list[str]) -> list[str]:
+    """What ``help`` was asked about: a verb, or both words of a sub-verb."""
+    return words[:2] if " ".join(words[:2]) in {verb.name for verb in EVERY} else words[:1]
 
 
 def _instead(name: str) -> str:

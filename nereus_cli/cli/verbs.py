@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import Final
 
 from nereus_cli.cli.options import (
+    AGAIN,
     ANSWERING,
+    AT,
     COMMAND_ID,
     FOLD,
     GAP,
     IDENTITY,
     IF_VERSION,
+    IN,
     LATER,
     POLICY,
     REASON,
@@ -19,13 +22,18 @@ from nereus_cli.cli.options import (
     TAG,
     TIMES,
     TZ,
+    VERDICT,
     Argument,
     Option,
     Verb,
 )
 
+_ID: Final = Argument("ID")
 _IDS: Final = Argument("ID", many=True)
 _CONTROL: Final = (IF_VERSION, COMMAND_ID, REASON, *ANSWERING)
+_LIMIT: Final = Option("--limit", "At most so many; the last line then has a cursor.", "N")
+_CURSOR: Final = Option("--cursor", "Go on where a limited list ended.", "CURSOR")
+_ALL: Final = Option("--all", "Also those of messages that have ended.")
 _FOLLOW: Final = Option("--follow", "Go on as more comes.")
 
 # Spelled out: help must not load what knows them.
@@ -39,6 +47,47 @@ _SCHEDULE: Final = """Limits: a time at most 10 years (3653 days) ahead; an argu
 Defaults: 1 attempt; an attempt of unknown effect waits for a person (is retried if --max-attempts is above 1); no
 timeout; back-off from 1 s, doubling, at most 1 h. With generated ids the answer is QUEUED; with --id or --command-id it
 is APPLIED or REJECTED."""
+
+_DEAD: Final = (
+    Verb(
+        name="dead list",
+        summary="Messages that gave up, in the order of their delivery time, each with its reason.",
+        handler="read:list_dead",
+        example="nereus dead list --open",
+        details="Those that a person has seen off are marked; --open leaves them out.",
+        options=(
+            Option("--open", "Only those that nobody has seen off."),
+            TAG,
+            _LIMIT,
+            _CURSOR,
+            SHOW_SECRETS,
+        ),
+    ),
+    Verb(
+        name="dead show",
+        summary="One message that gave up: all of it, why, and the line that tries it once more.",
+        handler="dead:show_dead",
+        example="nereus dead show backup-42",
+        options=(SHOW_SECRETS,),
+        argument=_ID,
+    ),
+    Verb(
+        name="dead replay",
+        summary="A dead letter once more, as a new generation; at once unless a time is said.",
+        handler="write:control",
+        example="nereus dead replay backup-42 --in 10m",
+        details="What may have taken effect before is refused without --accept-duplicate.",
+        options=(IN, AT, TZ, GAP, FOLD, *AGAIN, *_CONTROL),
+        argument=_ID,
+    ),
+)
+_REPORT: Final = Verb(
+    name="uncertain report",
+    summary="Every such attempt with its evidence, and the exact lines that settle it; exit 30 where there is one.",
+    handler="unsettled:report",
+    example="nereus uncertain report --format html > uncertain.html",
+    options=(_ALL, Option("--format", "json, md (default) or html.", "FORMAT"), SHOW_SECRETS),
+)
 
 VERBS: Final = (
     Verb(
@@ -108,11 +157,28 @@ VERBS: Final = (
         argument=_IDS,
     ),
     Verb(
+        name="resolve",
+        summary="Settle an attempt whose effect is not known, by name and with evidence.",
+        handler="write:control",
+        example="nereus resolve backup-42 --attempt 1 --published --evidence 'the archive is complete'",
+        details="Exactly one verdict. nereus uncertain report shows what can be said of which attempt.",
+        options=(*VERDICT, *_CONTROL),
+        argument=_ID,
+    ),
+    Verb(
+        name="dead",
+        summary="Dead letters: what gave up, why, and once more.",
+        handler="",
+        example="nereus dead list --open",
+        subverbs=_DEAD,
+    ),
+    Verb(
         name="prepare",
         summary="Fix a command's bytes without a store: nereus prepare [VERB] ... > FILE.",
         handler="prepared:prepare",
         example="nereus prepare schedule --in 10m -- ./backup > backup.nereus",
-        details="Takes what schedule (the default), cancel, reschedule, hold, release, run-now and stop take.",
+        details="Takes what schedule (the default), cancel, reschedule, hold, release, run-now, stop, resolve and dead "
+        "replay take.",
         options=(*TIMES, *IDENTITY, *POLICY, *SHELL, *LATER),
         command=True,
     ),
@@ -137,7 +203,7 @@ VERBS: Final = (
         handler="read:show",
         example="nereus show backup-42",
         options=(SHOW_SECRETS,),
-        argument=Argument("ID"),
+        argument=_ID,
     ),
     Verb(
         name="list",
@@ -152,8 +218,8 @@ VERBS: Final = (
             Option("--key", "Only messages of this key.", "KEY"),
             Option("--due-before", "Only messages due before this instant.", "TIME"),
             TZ,
-            Option("--limit", "At most so many; the last line then has a cursor.", "N"),
-            Option("--cursor", "Go on where a limited list ended.", "CURSOR"),
+            _LIMIT,
+            _CURSOR,
             SHOW_SECRETS,
         ),
     ),
@@ -166,10 +232,11 @@ VERBS: Final = (
     ),
     Verb(
         name="uncertain",
-        summary="Attempts whose effect is not known.",
-        handler="overview:uncertain",
+        summary="Attempts whose effect is not known; exit 30 where there is one.",
+        handler="unsettled:uncertain",
         example="nereus uncertain",
-        options=(Option("--all", "Also those of messages that have ended."),),
+        options=(_ALL,),
+        subverbs=(_REPORT,),
     ),
     Verb(
         name="wait",
@@ -188,7 +255,7 @@ VERBS: Final = (
         handler="output_of:logs",
         example="nereus logs backup-42 --attempt 1",
         options=(Option("--attempt", "Which attempt (default: the last).", "N"), _FOLLOW),
-        argument=Argument("ID"),
+        argument=_ID,
     ),
     Verb(
         name="events",
@@ -227,10 +294,11 @@ VERBS: Final = (
 )
 
 BY_NAME: Final = {verb.name: verb for verb in VERBS}
-PREPARABLE: Final = ("schedule", "cancel", "reschedule", "hold", "release", "run-now", "stop")
+EVERY: Final = tuple(one for verb in VERBS for one in (verb, *verb.subverbs))
+PREPARABLE: Final = ("schedule", "cancel", "reschedule", "hold", "release", "run-now", "stop", "resolve", "dead replay")
 LATER_VERBS: Final = frozenset(
     (
-        *("edit", "explain", "missed", "resolve", "dead", "destination", "pause", "resume", "close", "clock"),
+        *("edit", "explain", "missed", "destination", "pause", "resume", "close", "clock"),
         *("checkpoint", "compact", "backup", "restore", "export", "import", "doctor"),
     )
 )

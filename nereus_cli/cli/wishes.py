@@ -6,12 +6,25 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 from nereus_cli.capture import NoDirectoryError, capture, directory
 from nereus_cli.cli import output
 from nereus_cli.cli.exits import REASONS, Failure, usage
 from nereus_cli.domain.limits import PRODUCTION
+from nereus_cli.domain.message import VERDICTS
 from nereus_cli.prepare import commands
-from nereus_cli.prepare.wishes import Capture, ControlWish, Prepared, ScheduleWish, ShellWish, TimeWish, WishError
+from nereus_cli.prepare.wishes import (
+    Capture,
+    ControlWish,
+    Prepared,
+    ReplayWish,
+    ResolveWish,
+    ScheduleWish,
+    ShellWish,
+    TimeWish,
+    WishError,
+)
 
 if TYPE_CHECKING:
     from nereus_cli.cli.call import Call
@@ -124,10 +137,36 @@ def _control(call: Call, wish: ControlWish, mine: Capture) -> Prepared:
             return commands.hold(wish, mine, PRODUCTION)
         case "release":
             return commands.release(wish, mine, PRODUCTION)
+        case "resolve":
+            return commands.resolve(_verdict(call, wish), mine, PRODUCTION)
+        case "dead replay":
+            return commands.replay(_replay(call, wish), mine, PRODUCTION)
         case "run-now":
             return commands.run_now(wish, mine, PRODUCTION)
         case _:
             return commands.stop(wish, mine, PRODUCTION, kill=call.flag("kill"))
+
+
+def _verdict(call: Call, wish: ControlWish) -> ResolveWish:
+    said = [verdict for verdict in VERDICTS if call.flag(verdict)]
+    if len(said) != 1:
+        spelled = ", ".join(f"--{verdict}" for verdict in VERDICTS)
+        raise usage(f"say one verdict: {spelled}", field="verdict")
+    return ResolveWish(
+        **msgspec.structs.asdict(wish),
+        attempt=call.whole("attempt", least=1),
+        verdict=said[0],
+        evidence=call.text("evidence") or "",
+        by=call.text("by"),
+    )
+
+
+def _replay(call: Call, wish: ControlWish) -> ReplayWish:
+    return ReplayWish(
+        **msgspec.structs.asdict(wish),
+        accept_duplicate=call.flag("accept-duplicate"),
+        new_key=call.flag("new-key"),
+    )
 
 
 def _shell(call: Call) -> ShellWish:

@@ -53,6 +53,8 @@ def control(call: Call) -> int:
 def ids(call: Call) -> str | Iterable[list[lines.Line]]:
     """The one id of a line, or the blocks of lines that several come in."""
     given = call.words("argument")
+    if call.verb.argument is None or not call.verb.argument.many:
+        return given[0].decode("utf-8", "replace")
     if given == [b"-"]:
         return lines.Reader(0)
     if b"-" in given:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import msgspec
 
 from nereus_cli.codec import decode_command, encode_command, hash_stated
 from nereus_cli.domain.checks import exceeds
 from nereus_cli.domain.limits import Limits
+from nereus_cli.domain.message import GIVE_UP
 from nereus_cli.domain.outcome import Reason
 from nereus_cli.domain.records import (
     Cancel,
@@ -16,14 +19,26 @@ from nereus_cli.domain.records import (
     In,
     Now,
     Release,
+    Replay,
     Reschedule,
+    Resolve,
     Schedule,
     Stated,
     Stop,
 )
 from nereus_cli.prepare import identities, targets, times
-from nereus_cli.prepare.wishes import Capture, ControlWish, Prepared, ScheduleWish, WishError
+from nereus_cli.prepare.wishes import (
+    Capture,
+    ControlWish,
+    Prepared,
+    ReplayWish,
+    ResolveWish,
+    ScheduleWish,
+    WishError,
+)
 from nereus_cli.wish.instant import Resolved
+
+_ALLOW_PAST: Final = "--allow-past delivers it at once"
 
 
 def schedule(wish: ScheduleWish, capture: Capture, limits: Limits) -> Prepared:
@@ -86,6 +101,42 @@ def stop(wish: ControlWish, capture: Capture, limits: Limits, *, kill: bool) -> 
     return _plain(Stop(identities.message(wish), wish.if_version, kill), wish, capture, limits)
 
 
+def resolve(wish: ResolveWish, capture: Capture, limits: Limits) -> Prepared:
+    """Prepares a Resolve; raises WishError. Who asks is not part of what was said: a colleague may repeat the line."""
+    if wish.attempt is None and wish.verdict != GIVE_UP:
+        msg = f"--{wish.verdict} is said of one attempt: --attempt N (nereus uncertain shows its number)"
+        raise WishError(msg, field="attempt")
+    if not wish.evidence.strip():
+        msg = "say what shows it: --evidence TEXT"
+        raise WishError(msg, field="evidence")
+    if wish.by is not None and not wish.by.strip():
+        msg = "--by takes a name"
+        raise WishError(msg, field="by")
+    stated = Resolve(
+        identities.message(wish),
+        wish.attempt or 0,
+        wish.verdict,
+        wish.evidence,
+        by=wish.by or "",
+        if_version=wish.if_version,
+    )
+    return _plain(stated, wish, capture, limits)
+
+
+def replay(wish: ReplayWish, capture: Capture, limits: Limits) -> Prepared:
+    """Prepares a Replay; raises WishError."""
+    command_id, fresh = identities.control_identity(wish, capture)
+    when, instant = times.when_or_now(wish.time, capture)
+    stated = Replay(
+        identities.message(wish),
+        when,
+        accept_duplicate=wish.accept_duplicate,
+        new_key=wish.new_key,
+        if_version=wish.if_version,
+    )
+    return _freeze(command_id, stated, _context(capture, wish.reason, instant, None), limits, fresh=fresh)
+
+
 def thaw(payload: bytes) -> Prepared:
     """A command prepared earlier, perhaps elsewhere; raises the errors of the codec."""
     return Prepared(decode_command(payload), payload)
@@ -110,20 +161,21 @@ def _freeze(command_id: str, stated: Stated, context: Context, limits: Limits, *
     if len(payload) > limits.record_bytes_max:
         msg = f"all of it together is {len(payload)} bytes, and {limits.record_bytes_max} fit one record"
         raise WishError(msg, field="command")
-    if fresh and isinstance(stated, Schedule | Reschedule):
+    if fresh and isinstance(stated, Schedule | Reschedule | Replay):
         _check_time(stated, context, limits)
     return Prepared(command, payload, fresh)
 
 
-def _check_time(stated: Schedule | Reschedule, context: Context, limits: Limits) -> None:
+def _check_time(stated: Schedule | Reschedule | Replay, context: Context, limits: Limits) -> None:
     """What apply would refuse, said while somebody listens: these ids are new, so no earlier answer is repeated."""
     instant = context.instant
     if isinstance(stated.when, In):
         instant = context.requested_at + stated.when.delay_ns
     if instant is None:
         return
-    if instant < context.requested_at and not stated.allow_past:
-        msg = "that time is past; --allow-past delivers it at once"
+    if instant < context.requested_at and not (isinstance(stated, Schedule | Reschedule) and stated.allow_past):
+        remedy = "without --at it is delivered at once" if isinstance(stated, Replay) else _ALLOW_PAST
+        msg = f"that time is past; {remedy}"
         raise WishError(msg, field="at", reason=Reason.PAST)
     if instant - context.requested_at > limits.horizon_ns:
         msg = "that time is more than 10 years (3653 days) ahead"
@@ -147,6 +199,8 @@ def _limit_message(broken: str, limits: Limits) -> str:
         "cwd": "the working directory must be an absolute path",
         "env_from_file": "--env-from-file needs the path of a file",
         "exit codes": "exit codes run from 0 to 255",
+        "evidence": f"--evidence takes 1 to {limits.text_bytes_max} bytes",
+        "by": f"--by takes at most {limits.text_bytes_max} bytes",
     }
     return sizes.get(broken, f"{broken.replace('_', '-')} is outside its limits")
 

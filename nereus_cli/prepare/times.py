@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nereus_cli.domain.outcome import Reason
-from nereus_cli.domain.records import At, Expiry, In, When
+from nereus_cli.domain.records import At, Expiry, In, Now, When
 from nereus_cli.prepare.wishes import Capture, ScheduleWish, TimeWish, WishError
 from nereus_cli.wish.duration import parse_duration
 from nereus_cli.wish.instant import Resolved, parse_instant
@@ -23,6 +23,16 @@ def when(time: TimeWish, capture: Capture) -> tuple[When, Resolved | None]:
     text = time.at or ""
     resolved = _instant(text, time, capture, "at")
     return At(text, time.zone, time.gap, time.fold), resolved
+
+
+def when_or_now(time: TimeWish, capture: Capture) -> tuple[When, Resolved | None]:
+    """As ``when``, but saying nothing means at once."""
+    if time.delay is not None or time.at is not None:
+        return when(time, capture)
+    if time.zone is not None or time.gap is not None or time.fold is not None:
+        msg = "--tz, --gap and --fold belong to --at"
+        raise WishError(msg, field="tz")
+    return Now(), None
 
 
 def expiry(time: TimeWish, capture: Capture) -> tuple[Expiry, int | None]:

@@ -99,6 +99,22 @@ class ControlWish(msgspec.Struct, frozen=True, kw_only=True):
     time: TimeWish = TimeWish()
 
 
+class ResolveWish(ControlWish, frozen=True, kw_only=True):
+    """A verdict on one attempt; ``attempt`` None is the message itself, and ``by`` None whoever asks."""
+
+    attempt: int | None
+    verdict: str
+    evidence: str
+    by: str | None = None
+
+
+class ReplayWish(ControlWish, frozen=True, kw_only=True):
+    """A dead letter once more; without a time at once."""
+
+    accept_duplicate: bool = False
+    new_key: bool = False
+
+
 class Prepared(msgspec.Struct, frozen=True):
     """A command whose every physical retry sends ``payload``. ``fresh``: its ids were generated just now, so it
     cannot be a repeat."""

@@ -9,8 +9,8 @@ from nereus_cli.domain.identity import retry_until
 from nereus_cli.domain.limits import PRODUCTION
 from nereus_cli.domain.message import State
 from nereus_cli.domain.outcome import Reason
-from nereus_cli.domain.records import At, Reschedule, Schedule
-from nereus_cli.render import machine
+from nereus_cli.domain.records import At, Replay, Reschedule, Resolve, Schedule
+from nereus_cli.render import machine, settling
 from nereus_cli.wish.show import local_text, offset_text, rfc3339
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ _DONE: Final = {
     "reschedule": "rescheduled",
     "hold": "held",
     "release": "released",
+    "replay": "replayed",
+    "resolve": "settled",
     "stop": "stopped",
 }
 _WHY: Final = {
@@ -51,6 +53,10 @@ _WHY: Final = {
     Reason.ID_FROM_FUTURE: "its id was made more than an hour ahead of this clock",
     Reason.EXPIRES_BEFORE_DELIVERY: "it would expire before its delivery time",
     Reason.LIMIT: "a part of it is outside its limits",
+    Reason.NO_SUCH_ATTEMPT: "it has no such attempt to judge: nereus show lists them",
+    Reason.ALREADY_SETTLED: "this attempt was settled before, and otherwise: nereus show says by whom",
+    Reason.DUPLICATE_NOT_ACCEPTED: "it may have taken effect already: --accept-duplicate says that twice is acceptable",
+    Reason.NOT_DEAD: "it is no dead letter",
 }
 
 
@@ -105,7 +111,8 @@ def _facts(answer: Answer) -> list[str]:
     command, result = answer.prepared.command, answer.result
     place = result or answer.appended
     generation = result.generation if result else 0 if isinstance(command.stated, Schedule) else None
-    facts = [] if generation is None else [f"generation {generation}"]
+    facts = _decided(answer) if result and not answer.duplicate and not result.already else []
+    facts += [] if generation is None else [f"generation {generation}"]
     if place is not None:
         facts.append(f"position {place.position}")
     due = machine.deliver_at(answer)
@@ -118,8 +125,20 @@ def _facts(answer: Answer) -> list[str]:
     return facts
 
 
+def _decided(answer: Answer) -> list[str]:
+    """For verdicts and replays: what was decided, and what follows."""
+    command = answer.prepared.command
+    match command.stated:
+        case Resolve() as stated:
+            return settling.verdict_facts(stated, command, answer.message)
+        case Replay() as stated:
+            return settling.replay_facts(stated)
+        case _:
+            return []
+
+
 def _zone(stated: object) -> str | None:
-    when = stated.when if isinstance(stated, Schedule | Reschedule) else None
+    when = stated.when if isinstance(stated, Schedule | Reschedule | Replay) else None
     return when.zone if isinstance(when, At) else None
 
 

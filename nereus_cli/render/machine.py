@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from nereus_cli.domain.identity import retry_until
 from nereus_cli.domain.limits import PRODUCTION
 from nereus_cli.domain.outcome import Decision, Reason
-from nereus_cli.domain.records import At, Command, In, Reschedule, Schedule
+from nereus_cli.domain.records import At, Command, In, Replay, Reschedule, Schedule
 from nereus_cli.wish.show import rfc3339
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def deliver_at(answer: Answer) -> int | None:
 def asked_for(command: Command, persisted_at: int | None) -> int | None:
     """What a command's time is if it is persisted then."""
     stated = command.stated
-    if not isinstance(stated, Schedule | Reschedule):
+    if not isinstance(stated, Schedule | Reschedule | Replay):
         return None
     match stated.when:
         case In(delay_ns=delay):

@@ -53,6 +53,7 @@ def message_line(message: Message, command: Command | None, as_of: int, *, unmas
         "policy": policy(message),
         "request_reason": message.reason,
         "correlation": message.correlation,
+        "given_up": message.given_up,
     }
 
 
@@ -198,7 +199,16 @@ def attempt_document(attempt: Attempt) -> Document:
         "signal": attempt.signal,
         "http_status": attempt.http_status,
         "evidence": evidence(attempt),
+        "resolution": resolution(attempt),
     }
+
+
+def resolution(attempt: Attempt) -> Document | None:
+    """What a person said of it, and who."""
+    said = attempt.resolution
+    if said is None:
+        return None
+    return {"verdict": said.verdict, "evidence": said.evidence, "by": said.by, "at": instant(said.at)}
 
 
 def evidence(attempt: Attempt) -> Document:

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from nereus_cli.domain.facts import Head
-from nereus_cli.domain.instant import SECOND, Reading
-from nereus_cli.domain.message import Attempt, Message, State
+from nereus_cli.domain.instant import Reading
+from nereus_cli.domain.message import State
 from nereus_cli.ports import Bounds
 from nereus_cli.presence import Presence
 from nereus_cli.render.human import both_clocks
 from nereus_cli.render.machine import Document, instant
-from nereus_cli.render.messages import attempt_document
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,6 +32,8 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     next_due: int | None
     reading: Reading
     held_late: int
+    uncertain: int
+    dead: int
     stepped: bool
     torn: int
 
@@ -63,17 +64,15 @@ def _all(standing: Standing) -> Iterator[Attention]:
     trouble = beat.trouble if beat and not alone else ""
     yield Attention("DAEMON_TROUBLE", int(bool(trouble)), None, urgent=True, text=f"nothing is started: {trouble}")
     yield Attention("QUARANTINED", head.quarantined, "nereus verify", urgent=True, text="records that cannot be read")
-    yield _state(counts, State.UNCERTAIN, "nereus uncertain", "effect not known")
-    yield _state(counts, State.DEAD_LETTER, "nereus list --state DEAD_LETTER", "gave up")
-    yield _state(counts, State.EXPIRED, "nereus list --state EXPIRED", "too late to be delivered")
+    unsure = standing.uncertain
+    yield Attention("UNCERTAIN", unsure, "nereus uncertain report", urgent=True, text="effect not known")
+    yield Attention("DEAD_LETTER", standing.dead, "nereus dead list --open", urgent=True, text="gave up")
+    late = counts.get(State.EXPIRED, 0)
+    yield Attention("EXPIRED", late, "nereus list --state EXPIRED", urgent=True, text="too late to be delivered")
     held = counts.get(State.HELD, 0)
     yield Attention("HELD", held, "nereus list --state HELD", urgent=standing.held_late > 0, text="wait for a release")
     yield Attention("CLOCK_STEP", int(standing.stepped), None, urgent=False, text="the wall clock was set")
     yield Attention("TORN_TAIL", standing.torn, "nereus verify", urgent=False, text="unproven ends were cut off, kept")
-
-
-def _state(counts: Mapping[State, int], state: State, command: str, text: str) -> Attention:
-    return Attention(state.value, counts.get(state, 0), command, urgent=True, text=text)
 
 
 def status_document(standing: Standing) -> Document:
@@ -136,23 +135,3 @@ def status_sheet(document: Document, standing: Standing) -> list[str]:
         hint = f": {one.command}" if one.command else ""
         lines.append(f"{'attention':<{_NAME}} {one.code} {one.count} ({one.text}){hint}")
     return lines
-
-
-def uncertain_item(message: Message, attempt: Attempt, now: int) -> Document:
-    """One attempt whose effect is not known, with all that is known of it."""
-    known = attempt_document(attempt)
-    shown = {name: known[name] for name in ("code", "exit_code", "signal", "started_at", "ended_at")}
-    name = message.message_id
-    commands = [f"nereus show {name}", f"nereus logs {name} --attempt {attempt.number}"]
-    return {
-        "message_id": name,
-        "generation": attempt.generation,
-        "attempt": attempt.number,
-        "attempt_id": attempt.attempt_id,
-        "admitted_at": instant(attempt.admitted_at),
-        "age_s": max(now - attempt.admitted_at, 0) // SECOND,
-        "evidence": shown | known["evidence"],
-        "work": message.work.value,
-        "can": ["stop"] if message.state is State.UNCERTAIN else [],
-        "commands": [*commands, f"nereus stop {name}"] if message.state is State.UNCERTAIN else commands,
-    }

@@ -32,11 +32,13 @@ def message_sheet(document: Document, message: Message, daemon: str) -> list[str
         ("reason", document["request_reason"]),
         ("by", f"{document['requested_by']} at {document['requested_at']}"),
         ("duplicates", document["duplicate_risk"]),
+        ("seen off", "yes" if document["given_up"] else None),
         ("daemon", daemon),
         ("as of", f"position {document['as_of']}"),
     ]
     lines = [f"{name:<11} {value}" for name, value in facts if value not in (None, "")]
-    lines += [_attempt(attempt) for attempt in document["attempts"]]
+    for attempt in document["attempts"]:
+        lines += [_attempt(attempt), *_settled(attempt)]
     return lines + [_event(line) for line in document["history"]]
 
 
@@ -74,6 +76,14 @@ def _attempt(attempt: Document) -> str:
         detail,
     ]
     return "  ".join(filter(None, parts))
+
+
+def _settled(attempt: Document) -> list[str]:
+    said = attempt["resolution"]
+    if said is None:
+        return []
+    words = f"attempt {attempt['number']:<3} {said['verdict']}, says {said['by']} at {said['at']}: {said['evidence']}"
+    return [words]
 
 
 def _event(line: Document) -> str:

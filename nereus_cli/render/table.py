@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from nereus_cli.domain.message import State
 from nereus_cli.domain.records import Shell
 from nereus_cli.render.human import here
-from nereus_cli.render.messages import command_line
+from nereus_cli.render.messages import command_line, reason_of
 from nereus_cli.render.text import visible
 from nereus_cli.wish.show import rfc3339
 
@@ -32,35 +32,43 @@ Row = tuple[str, ...]
 
 
 def print_messages(
-    messages: Iterable[tuple[Message, Command | None]], write: Callable[[bytes], None], *, encoding: str, terminal: bool
+    messages: Iterable[tuple[Message, Command | None]],
+    write: Callable[[bytes], None],
+    *,
+    encoding: str,
+    terminal: bool,
+    reasons: bool = False,
 ) -> None:
-    """One line a message. A terminal gets blocks with aligned columns, anything else one tab between columns."""
+    """One line a message. A terminal gets blocks with aligned columns, anything else one tab between columns.
+    ``reasons``: beside the state stands why."""
 
     def send(text: str) -> None:
         write(text.encode(encoding, "backslashreplace"))
 
     if not terminal or os.environ.get("TERM", "dumb") == "dumb":
         for message, command in messages:
-            send("\t".join(row(message, command)) + "\n")
+            send("\t".join(row(message, command, reasons=reasons)) + "\n")
         return
     first = True
-    for block in _blocks(messages):
+    for block in _blocks(messages, reasons=reasons):
         send(_aligned(block, heading=first))
         first = False
 
 
-def row(message: Message, command: Command | None) -> Row:
+def row(message: Message, command: Command | None, *, reasons: bool = False) -> Row:
     """The columns of a message, fit to be printed."""
     target = getattr(command.stated, "target", None) if command else None
     runs = visible(command_line(target)) if isinstance(target, Shell) else ""
     local = visible(here(message.deliver_at))
-    return (message.message_id, message.state.value, rfc3339(message.deliver_at), local, runs)
+    why = (reason_of(message), "seen off" if message.given_up else None) if reasons else ()
+    state = " ".join(filter(None, (message.state.value, *why)))
+    return (message.message_id, state, rfc3339(message.deliver_at), local, runs)
 
 
-def _blocks(messages: Iterable[tuple[Message, Command | None]]) -> Iterator[list[Row]]:
+def _blocks(messages: Iterable[tuple[Message, Command | None]], *, reasons: bool) -> Iterator[list[Row]]:
     block: list[Row] = []
     for message, command in messages:
-        block.append(row(message, command))
+        block.append(row(message, command, reasons=reasons))
         if len(block) == _ALIGNED_MAX:
             yield block
             block = []
@@ -80,7 +88,7 @@ def _aligned(rows: list[Row], *, heading: bool) -> str:
     for name in _HEADINGS:
         table.add_column(name, no_wrap=True, overflow="ignore")
     for cells in rows:
-        style = _STYLES.get(State(cells[1]), "")
+        style = _STYLES.get(State(cells[1].partition(" ")[0]), "")
         table.add_row(*(Text(cell, style=style if place == 1 else "") for place, cell in enumerate(cells)))
     width = 4 * len(_HEADINGS) + sum(max(len(r[place]) for r in rows) for place in range(len(_HEADINGS))) * 2
     held = StringIO()

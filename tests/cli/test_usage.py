@@ -11,7 +11,7 @@ import pytest
 from nereus_cli.cli.exits import MEANINGS
 from nereus_cli.cli.main import main
 from nereus_cli.cli.options import Verb
-from nereus_cli.cli.verbs import LATER_VERBS, VERBS
+from nereus_cli.cli.verbs import EVERY, LATER_VERBS, VERBS
 from nereus_cli.domain.message import State
 from tests.cli.running import COMMAND, Nereus, environment
 
@@ -84,6 +84,50 @@ BAD = [
     ("prepare",),
     ("prepare", "cancel"),
     ("prepare", "cancel", "x", "--wait"),
+    ("prepare", "resolve", "x"),
+    ("prepare", "dead"),
+    ("prepare", "dead", "list"),
+    ("prepare", "dead", "show", "x"),
+    ("prepare", "dead", "replay"),
+    ("prepare", "dead", "replay", "x", "--no-wait"),
+    ("resolve",),
+    ("resolve", "x"),
+    ("resolve", "x", "--attempt", "1", "--evidence", "seen"),
+    ("resolve", "x", "--attempt", "1", "--published"),
+    ("resolve", "x", "--attempt", "1", "--published", "--evidence", ""),
+    ("resolve", "x", "--attempt", "1", "--published", "--evidence", " \n\t"),
+    ("resolve", "x", "--attempt", "1", "--published", "--retry", "--evidence", "seen"),
+    ("resolve", "x", "--attempt", "1", "--published", "--evidence", "y" * 4_097),
+    ("resolve", "x", "--attempt", "1", "--published", "--evidence", "seen", "--by", " "),
+    ("resolve", "x", "--attempt", "1", "--published", "--evidence", "seen", "--by", "y" * 4_097),
+    ("resolve", "x", "--attempt", "1", "--published", "--evidence", "seen", "--evidence", "twice"),
+    ("resolve", "x", "--attempt", "0", "--give-up", "--evidence", "seen"),
+    ("resolve", "x", "--attempt", "one", "--retry", "--evidence", "seen"),
+    ("resolve", "x", "--attempt", "9" * 30, "--retry", "--evidence", "seen"),
+    *(("resolve", "x", verdict, "--evidence", "seen") for verdict in ("--published", "--not-published", "--retry")),
+    ("resolve", "-", "--give-up", "--evidence", "seen"),
+    ("resolve", "x", "y", "--give-up", "--evidence", "seen"),
+    ("resolve", "x", "--give-up", "--evidence", "seen", "--if-version", "one"),
+    ("dead",),
+    ("dead", "frob"),
+    ("dead", "--open"),
+    ("dead", "list", "x"),
+    ("dead", "list", "--limit", "0"),
+    ("dead", "list", "--tag", "novalue"),
+    ("dead", "list", "--cursor", "???"),
+    ("dead", "show"),
+    ("dead", "show", "a.b"),
+    ("dead", "show", "x", "y"),
+    ("dead", "replay"),
+    ("dead", "replay", "x", "--in", "soon"),
+    ("dead", "replay", "x", "--in", "1h", "--at", "2027-01-01T00:00:00Z"),
+    ("dead", "replay", "x", "--tz", "Europe/Berlin"),
+    ("dead", "replay", "x", "--in", "1h", "--tz", "Europe/Berlin"),
+    ("dead", "replay", "x", "--at", "2027-03-28T02:30", "--tz", "Europe/Berlin"),
+    ("uncertain", "frob"),
+    ("uncertain", "report", "x"),
+    ("uncertain", "report", "--format", "pdf"),
+    ("uncertain", "report", "--format", "json", "--format", "md"),
     ("submit",),
     ("submit", "/nonexistent"),
     ("result", "a.b"),
@@ -139,23 +183,28 @@ def test_another_engine_is_a_missing_extra(nereus: Nereus) -> None:
     assert main(["list", "--store", "nats://localhost/x"]) == 78
 
 
-@pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.name)
+@pytest.mark.parametrize("verb", EVERY, ids=lambda verb: verb.name)
 def test_every_verb_has_help_with_its_example_and_every_option(nereus: Nereus, verb: Verb) -> None:
     for flag in ("--help", "-h"):
-        ran = nereus(verb.name, flag)
+        ran = nereus(*verb.name.split(), flag)
         assert (ran.status, ran.err) == (0, b"")
         text = " ".join(ran.text.split())
         assert verb.summary in text
         assert verb.example.split(" -- ")[0] in text
         for option in verb.options:
             assert (option.spelling in text) is not bool(option.refused), option.spelling
-    module, _, function = verb.handler.partition(":")
+        for one in verb.subverbs:
+            assert f"{one.name}: {one.summary}" in text
+    module, _, function = (verb.handler or verb.subverbs[0].handler).partition(":")
     assert callable(getattr(importlib.import_module(f"nereus_cli.cli.{module}"), function))
 
 
 def test_help_is_a_verb_as_well(nereus: Nereus) -> None:
     assert nereus("help") == nereus("--help")
     assert nereus("help", "cancel") == nereus("cancel", "--help")
+    assert nereus("help", "dead", "list") == nereus("dead", "list", "-h") != nereus("help", "dead")
+    assert nereus("help", "dead") == nereus("dead", "--help")
+    assert nereus("help", "uncertain", "report") == nereus("uncertain", "report", "--help")
 
 
 def test_help_shows_where_the_command_goes(nereus: Nereus) -> None:
@@ -178,7 +227,12 @@ def test_help_names_every_state(nereus: Nereus) -> None:
         (("xyzzy",), "no such verb: xyzzy; nereus --help lists them"),
         (("--store",), "--store takes a directory"),
         (("schedule", "in 5 minutes", "./x"), "a command goes behind --, as in nereus schedule --in 10m"),
-        (("resolve", "x"), "not in this version"),
+        (("explain", "x"), "not in this version"),
+        (("resolve", "x"), "say one verdict: --published, --not-published, --retry, --give-up"),
+        (("dead",), "nereus dead takes list, show, replay"),
+        (("dead", "lst"), "no such verb: dead lst"),
+        (("uncertain", "repotr"), "nereus uncertain takes report"),
+        (("prepare", "dead", "list"), "nothing to prepare"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )

@@ -14,7 +14,9 @@ BLOCK = re.compile(r"^```(\w+)[ ]?([\w-]*)\n(.*?)^```$", re.MULTILINE | re.DOTAL
 VARYING = (
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"), "INSTANT"),
     (re.compile(r"\w{3} \d{4}-\d\d-\d\d \d\d:\d\d:\d\d [+-]\d\d:\d\d \S+?(?=[)\t\n]|$)"), "LOCAL"),
-    (re.compile(r"n[acm]~[0-9a-f]{32}"), "GENERATED"),
+    (re.compile(r"n[acm]\\?~[0-9a-f]{32}"), "GENERATED"),
+    (re.compile(r"\b\d+s ago\b"), "AGE ago"),
+    (re.compile(r"(?<=\| asked for by \| )[^|\n]+(?= \|)"), "USER"),
     (re.compile(r"\bposition \d+"), "position N"),
     (re.compile(r"\bpositions \d+ to \d+, applied \d+"), "positions N to N, applied N"),
     (re.compile(r"\bpid \d+"), "pid N"),

@@ -28,7 +28,7 @@ def test_every_schema_is_sound_and_on_the_page(name: str) -> None:
 
 
 def test_everything_the_code_names_has_a_schema() -> None:
-    named = set(re.findall(r'"schema": "nereus\.(\w+)/1"', SOURCE)) | {"prepared"}
+    named = set(re.findall(r'"schema": "nereus\.([\w-]+)/1"', SOURCE)) | {"prepared"}
     assert named == set(SCHEMAS)
 
 
