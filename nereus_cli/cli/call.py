@@ -103,6 +103,10 @@ class Call:
             raise Failure("UNSAFE", f"no engine for {scheme}: stores is installed: a missing extra", 78)
         return os.fsdecode(path)
 
+    def stated_store(self) -> str | None:
+        """The store that this line names, if it names one: a line to be pasted has to name it too."""
+        return None if self.raw("store") is None else self.store_path()
+
 
 def _text(value: bytes, name: str) -> str:
     try:

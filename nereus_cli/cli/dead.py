@@ -29,7 +29,7 @@ def show_dead(call: Call) -> int:
         daemon = store.presence().state
     from nereus_cli.render.dead import dead_document, dead_sheet
 
-    document["dead"] = dead_document(message, attempts, call.text("store"))
+    document["dead"] = dead_document(message, attempts, call.stated_store())
     if call.json:
         output.document(document)
         return DONE

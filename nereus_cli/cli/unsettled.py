@@ -21,7 +21,8 @@ def uncertain(call: Call) -> int:
         view = store.view()
         now = store.clock.read().latest
         found = unsettled(view.open_messages(), everything=call.flag("all"))
-        items = [uncertain_item(message, attempt, now, call.text("store")) for message, attempt in found]
+        store_said = call.stated_store()
+        items = [uncertain_item(message, attempt, now, store_said) for message, attempt in found]
         as_of = view.head().applied
     if call.json:
         output.document({"schema": "nereus.uncertain/1", "as_of": as_of, "items": items})
@@ -74,7 +75,7 @@ def _document(call: Call) -> Document:
             found,
             as_of=view.head().applied,
             now=store.clock.read().latest,
-            store=call.text("store"),
+            store=call.stated_store(),
             daemon=store.presence().state,
             everything=call.flag("all"),
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 from nereus_cli.render.report import EXAMPLE, EXPLANATION, NOTHING, TITLE, facts, summary
@@ -12,12 +13,15 @@ if TYPE_CHECKING:
 
     from nereus_cli.render.machine import Document
 
-_MARKUP: Final = str.maketrans({c: f"\\{c}" for c in "\\`*_[]|~#$!"} | {"&": "&amp;", "<": "&lt;"})
+_MARKUP: Final = str.maketrans({c: f"\\{c}" for c in "\\`*[]|~#$!"} | {"&": "&amp;", "<": "&lt;"})
+
+# Inside a word it is no markup, and words such as NO_EVIDENCE are read by people as they stand.
+_UNDERSCORE: Final = re.compile(r"(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
 
 
 def escaped(text: str) -> str:
     """One line that reads as ``text`` wherever it stands, in a cell of a table too."""
-    return visible(text).translate(_MARKUP)
+    return _UNDERSCORE.sub(r"\\_", visible(text).translate(_MARKUP))
 
 
 def markdown(document: Document) -> str:
