@@ -6,6 +6,7 @@ import errno
 import os
 import shlex
 import signal
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
@@ -16,7 +17,9 @@ from nereus_cli.cli.main import main
 from nereus_cli.ports import Appended, CorruptLogError, EnqueueUncertainError, NotQueuedError
 from nereus_cli.prepare.wishes import Prepared
 from nereus_cli.store import Store
+from tests.cli.owning import Owning
 from tests.cli.running import Nereus
+from tests.cli.unsettled_states import Make, dead, uncertain
 
 APPEND = Store.append
 BATCH = '{"id":"a","in":"1h","argv":["true"]}\n{"id":"b","in":"1h","argv":["true"]}\n'
@@ -54,6 +57,38 @@ def test_uncertain_is_3_and_prints_the_line_that_repeats_it(
     assert main(words[1:]) == 0
     assert nereus.json("result", receipt["command_id"])[1]["duplicate"] is False
     assert nereus.json("status")[1]["counts"] == {"SCHEDULED": 1}
+
+
+@pytest.mark.parametrize(
+    ("make", "line"),
+    [
+        (uncertain, ("resolve", "x", "--attempt", "1", "--published", "--evidence", 'it\'s "there"\n$HOME')),
+        (uncertain, ("resolve", "--retry", "--attempt=1", "--evidence=resolve", "x")),
+        (dead, ("dead", "replay", "x", "--in", "1h")),
+        (dead, ("dead", "--json", "replay", "--new-key", "x")),
+    ],
+    ids=["verdict", "verdict with a verb in it", "replay", "replay with an option in between"],
+)
+def test_a_verdict_or_replay_that_may_be_in_the_log_is_repeated_as_the_same_command(
+    nereus: Nereus, owning: Owning, monkeypatch: pytest.MonkeyPatch, make: Make, line: tuple[str, ...]
+) -> None:
+    make(nereus, owning)
+    with monkeypatch.context() as patch:
+        failing(patch, EnqueueUncertainError("the sync lock is held"), write=True)
+        ran = nereus(*line)
+    assert ran.status == 3
+    (told,) = [note for note in ran.notes if "the same command again" in note]
+    words = _shell_words(told.partition("again: ")[2])
+    assert words[0] == "nereus"
+    assert main(words[1:]) == 0
+    events = [one for one in nereus("events", "--json").documents if one["event"] in ("resolve", "replay")]
+    assert len({one["command_id"] for one in events}) == 1
+    assert [one["event"] for one in nereus.json("show", "x")[1]["history"]].count(events[0]["event"].title()) == 1
+
+
+def _shell_words(line: str) -> list[str]:
+    ran = subprocess.run(["bash", "-c", f"printf '%s\\0' {line}"], capture_output=True, check=True)
+    return [os.fsdecode(word) for word in ran.stdout.split(b"\0")[:-1]]
 
 
 def test_not_queued_is_an_error_document(nereus: Nereus, monkeypatch: pytest.MonkeyPatch) -> None:

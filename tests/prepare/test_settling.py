@@ -55,7 +55,7 @@ def test_a_dead_letter_is_seen_off_as_attempt_0() -> None:
         ("command-id", {"command_id": "a.b"}),
         ("verdict", {"verdict": "perhaps"}),
     ],
-    ids=str,
+    ids=lambda value: value if isinstance(value, str) else str(value)[:40],
 )
 def test_what_is_no_verdict_is_refused_at_its_flag(field: str, fields: dict[str, object]) -> None:
     with pytest.raises(WishError) as caught:
