@@ -6,6 +6,9 @@ import random
 from collections.abc import Sequence
 from pathlib import Path
 
+from nereus_cli.codec import encode_command, hash_stated
+from nereus_cli.domain.message import VERDICTS, Message, State
+from nereus_cli.domain.records import Command, Context, Replay, Resolve
 from nereus_cli.fold import named_message
 from nereus_cli.ports import CorruptLogError, EnqueueUncertainError, NewerFormatError, NotQueuedError
 from nereus_cli.prepare import commands
@@ -159,6 +162,9 @@ class Crowd:
         name = name or chance.choice(self.names[-40:])
         version = chance.choice((None, None, None, 1, 2))
         what = chance.choice(("cancel", "reschedule", "reschedule", "hold", "release", "release", "run_now", "stop"))
+        message = self.oracle.shadow.batch.messages.get(name)
+        if message is not None and message.state in (State.UNCERTAIN, State.DEAD_LETTER) and chance.random() < 0.5:
+            return self._settle(chance, message)
         if what == "reschedule":
             wish = ControlWish(message_id=name, if_version=version, time=self._time(chance))
             return self._prepared(lambda capture, limits: commands.reschedule(wish, capture, limits))
@@ -173,6 +179,17 @@ class Crowd:
             "run_now": commands.run_now,
         }
         return self._prepared(lambda capture, limits: make[what](plain, capture, limits))
+
+    def _settle(self, chance: random.Random, message: Message) -> Prepared:
+        """What a person does about an unknown effect or a dead letter; true or not, they are taken at their word."""
+        self._number += 1
+        stated: Resolve | Replay = Replay(message.message_id, accept_duplicate=chance.random() < 0.7)
+        if message.state is State.UNCERTAIN or chance.random() < 0.4:
+            unknown = [a.number for a in message.open_attempts] or [0]
+            stated = Resolve(message.message_id, chance.choice(unknown), chance.choice(VERDICTS), "seen", "ops")
+        context = Context("ops", self.world.wall)
+        command = Command(f"settle-{self._number}", hash_stated(stated), stated, context)
+        return Prepared(command, encode_command(command))
 
     def _time(self, chance: random.Random, *, expires: bool = False) -> TimeWish:
         after = chance.choice(("5s", "1h", "1w")) if expires else None

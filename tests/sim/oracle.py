@@ -16,7 +16,18 @@ from nereus_cli.domain.facts import Result, Verdict
 from nereus_cli.domain.limits import Limits
 from nereus_cli.domain.message import TERMINAL, Attempt, Message, RetryWait, Scheduled, State
 from nereus_cli.domain.outcome import Basis, Decision, SideEffect
-from nereus_cli.domain.records import Admission, Cancel, Command, Expire, LateHold, Outcome, OwnerAcquired, Reschedule
+from nereus_cli.domain.records import (
+    Admission,
+    Cancel,
+    Command,
+    Expire,
+    LateHold,
+    Outcome,
+    OwnerAcquired,
+    Replay,
+    Reschedule,
+    Resolve,
+)
 from nereus_cli.fold import Applied, Fold, Nothing, decode_record, named_message
 from nereus_cli.ports import LogRecord
 from nereus_cli.presence import Beat
@@ -145,6 +156,8 @@ class Oracle:
             self.world.sometimes("a repeat or a conflict in the log")
         elif result.reason is not None:
             self.world.sometimes(f"rejected {result.reason}")
+        elif isinstance(command.stated, Resolve | Replay):
+            self.world.sometimes(f"a person said {getattr(command.stated, 'verdict', 'replay')}")
 
     # -- what clients are told
 
@@ -250,9 +263,10 @@ class Oracle:
     def _check_effects(self, message: Message) -> None:
         attempts = [a for (name, _), a in self.shadow.batch.attempts.items() if name == message.message_id]
         taken = sum(self.ended.get(a.attempt_id) == 0 for a in attempts)
-        if message.state is State.PUBLISHED and not taken:
+        judged = any(a.resolution is not None for a in attempts)
+        if message.state is State.PUBLISHED and not taken and not judged:
             raise Violation(f"{message.message_id} is published, and nothing was")
-        if taken > 1 and not any(a.side_effect is SideEffect.UNKNOWN for a in attempts):
+        if taken > 1 and not judged and not any(a.side_effect is SideEffect.UNKNOWN for a in attempts):
             raise Violation(f"I7: {message.message_id} had {taken} effects and no uncertain attempt")
         if taken > 1:
             self.world.sometimes("two effects, one of them uncertain")
@@ -280,7 +294,8 @@ def _check_life(before: Message | None, after: Message) -> None:
         raise Violation(f"I14: {after.message_id} is {state} and waits")
     if before is None:
         return
-    if before.state in TERMINAL and state is not before.state:
+    replayed = before.state is State.DEAD_LETTER and after.generation == before.generation + 1
+    if before.state in TERMINAL and state is not before.state and not replayed:
         raise Violation(f"{after.message_id} was {before.state} and became {state}")
     if after.generation < before.generation or after.state_version < before.state_version:
         raise Violation(f"{after.message_id} went back to an earlier version")
