@@ -319,3 +319,29 @@ def test_a_batch_larger_than_a_segment_that_is_refused_half_way_is_uncertain(top
         log.append([b"y" * 8_000, b"z" * 8_000])
     assert SMALL.segment_bytes_max < 16_000
     assert open_log(top / "log").barrier() == 2
+
+
+def test_frames_that_cannot_be_read_stay_where_they_are_and_nothing_is_claimed_of_them(tmp_path: Path) -> None:
+    """The sync failed, and the disk does not even give back what it was to keep: the new segment begins without it."""
+    log = open_log(tmp_path / "log", create=True)
+    ledger = Ledger()
+    ledger.append(log, ledger.payloads(2))
+    log.close()
+    failing = Fault(at=1, only="sync_data", error=errno.EIO)
+    plain = FaultDisk(SystemDisk(), faults=(failing,))
+    ledger.append(open_log(tmp_path / "log", disk=plain), ledger.payloads(1))
+    before = plain.calls.index("sync_data")
+    reads = [number for number in range(before, len(plain.calls)) if plain.calls[number] == "read_at"]
+    seen = 0
+    for number in reads:
+        path = tmp_path / str(number)
+        log = open_log(path, create=True)
+        told = Ledger()
+        told.append(log, told.payloads(2))
+        log.close()
+        at = plain.calls[: number + 1].count("read_at")
+        disk = FaultDisk(SystemDisk(), faults=(failing, Fault(at=at, only="read_at", error=errno.EIO)))
+        told.append(open_log(path, disk=disk), told.payloads(1))
+        seen += disk.hits == 2
+        told.check(open_log(path))
+    assert seen

@@ -8,19 +8,14 @@ from __future__ import annotations
 import argparse
 import datetime as dt
 import os
-import subprocess
 import sys
-import time
-from pathlib import Path
 
 import msgspec
 
+from tests.reliability.apart import held, run_apart
 from tests.reliability.goals import goals
 from tests.reliability.page import PAGE, Measured, replaced, table
-from tests.reliability.row import Budget, Goal, Row
-
-_LONG_S_MAX = 3_600
-_SHORT_S_MAX = 600
+from tests.reliability.row import Budget
 
 
 def main() -> int:
@@ -45,17 +40,12 @@ def main() -> int:
     if given.row:
         sys.stdout.buffer.write(msgspec.json.encode(chosen[0].run(budget)) + b"\n")
         return 0
-    measured = {goal.name: _measured(goal, budget) for goal in chosen}
+    measured = {goal.name: _told(run_apart(goal.name, budget)) for goal in chosen}
     if given.write:
         when = dt.datetime.now(dt.UTC).date().isoformat()
         kept = goals() if not given.names else chosen
         PAGE.write_text(replaced(PAGE.read_text(), table(kept, measured, long=given.long, when=when), long=given.long))
     return 0 if all(map(held, (one.row for one in measured.values()))) else 1
-
-
-def held(row: Row) -> bool:
-    """Whether a goal was reached, or could not be tried here."""
-    return bool(row.skipped) or (row.points > 0 and row.violations == 0 and row.hits == row.points)
 
 
 def say(line: str) -> None:
@@ -64,21 +54,11 @@ def say(line: str) -> None:
     sys.stdout.flush()
 
 
-def _measured(goal: Goal, budget: Budget) -> Measured:
-    start = time.monotonic()
-    command = [sys.executable, "-m", "tests.reliability", goal.name, "--row", "--seed", str(budget.seed)]
-    limit = _LONG_S_MAX if budget.long else _SHORT_S_MAX
-    root = Path(__file__).resolve().parents[2]
-    try:
-        ran = subprocess.run(
-            [*command, *(["--long"] if budget.long else [])], cwd=root, capture_output=True, check=False, timeout=limit
-        )
-        row = msgspec.json.decode(ran.stdout.splitlines()[-1], type=Row)
-    except (subprocess.TimeoutExpired, IndexError, msgspec.DecodeError) as error:
-        row = Row(points=1, hits=1, violations=1, findings=(f"the harness itself failed: {type(error).__name__}",))
-    one = Measured(goal.name, row, time.monotonic() - start, budget.seed)
+def _told(one: Measured) -> Measured:
+    """Says what came of a goal."""
+    row = one.row
     said = f"skipped: {row.skipped}" if row.skipped else f"{row.points:,} points, {row.hits:,} hits"
-    say(f"{goal.name:20} {said}, {row.violations} violations, {one.seconds:.0f} s")
+    say(f"{one.name:20} {said}, {row.violations} violations, {one.seconds:.0f} s")
     for line in (*row.findings, *row.notes):
         say(f"{'':20} {line}")
     return one

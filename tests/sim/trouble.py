@@ -74,7 +74,7 @@ class Trouble:
     def begin(self, world: World) -> None:
         """A window of trouble: one error, at any call or at syncs alone, now and then or always."""
         chance = world.chance
-        self.number = chance.choice(ERRORS)
+        self.number = chance.choice((errno.EIO, errno.EIO, errno.ENOSPC, *ERRORS))
         self.only = chance.choice(("", "", "sync_data", "write_at", "sync"))
         self.rate = chance.choice((0.02, 0.2, 1.0))
         self.until = world.now + chance.choice((SECOND // 100, SECOND, 20 * SECOND))
