@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from nereus_cli.cli import opening, output
+from nereus_cli.cli import asking, opening, output
 from nereus_cli.cli.exits import DONE, NEEDS_A_PERSON, usage
 from nereus_cli.render.unsettled import uncertain_item, unsettled
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from nereus_cli.cli.call import Call
+    from nereus_cli.domain.message import Message
     from nereus_cli.render.machine import Document
 
 _FORMATS: Final = ("json", "md", "html")
@@ -37,7 +40,8 @@ def uncertain(call: Call) -> int:
 
 
 def report(call: Call) -> int:
-    """The same with all that is known and the lines that settle it, as JSON, Markdown or HTML."""
+    """The same with all that is known and the lines that settle it, as JSON, Markdown or HTML; for ``show`` of one
+    message alone, whether it has ended or not."""
     form = _format(call)
     document = _document(call)
     if form == "json":
@@ -65,10 +69,16 @@ def _format(call: Call) -> str:
 def _document(call: Call) -> Document:
     from nereus_cli.render.report import report_document
 
+    name = asking.one_id(call) if call.verb.argument else None
+    everything = name is not None or call.flag("all")
     with opening.for_reading(call) as store:
         view = store.view()
+        messages: Sequence[Message] = view.open_messages()
+        if name is not None:
+            view, message = asking.known(store, view, name)
+            messages = [message]
         found = []
-        for message, attempt in unsettled(view.open_messages(), everything=call.flag("all")):
+        for message, attempt in unsettled(messages, everything=everything):
             described = view.descriptor(message.descriptor_position)
             found.append((message, attempt, described.command if described else None))
         return report_document(
@@ -77,5 +87,5 @@ def _document(call: Call) -> Document:
             now=store.clock.read().latest,
             store=call.stated_store(),
             daemon=store.presence().state,
-            everything=call.flag("all"),
+            everything=everything,
         )

@@ -81,12 +81,30 @@ _DEAD: Final = (
         argument=_ID,
     ),
 )
-_REPORT: Final = Verb(
-    name="uncertain report",
-    summary="Every such attempt with its evidence, and the exact lines that settle it; exit 30 where there is one.",
-    handler="unsettled:report",
-    example="nereus uncertain report --format html > uncertain.html",
-    options=(_ALL, Option("--format", "json, md (default) or html.", "FORMAT"), SHOW_SECRETS),
+_FORMAT: Final = Option("--format", "json, md (default) or html.", "FORMAT")
+_UNCERTAIN: Final = (
+    Verb(
+        name="uncertain list",
+        summary="The same as uncertain alone.",
+        handler="unsettled:uncertain",
+        example="nereus uncertain list --all",
+        options=(_ALL,),
+    ),
+    Verb(
+        name="uncertain show",
+        summary="The report on one message; exit 30 where one of its attempts is not settled.",
+        handler="unsettled:report",
+        example="nereus uncertain show backup-42",
+        options=(_FORMAT,),
+        argument=_ID,
+    ),
+    Verb(
+        name="uncertain report",
+        summary="Every such attempt with its evidence, and the exact lines that settle it; exit 30 where there is one.",
+        handler="unsettled:report",
+        example="nereus uncertain report --format html > uncertain.html",
+        options=(_ALL, _FORMAT),
+    ),
 )
 
 VERBS: Final = (
@@ -236,7 +254,7 @@ VERBS: Final = (
         handler="unsettled:uncertain",
         example="nereus uncertain",
         options=(_ALL,),
-        subverbs=(_REPORT,),
+        subverbs=_UNCERTAIN,
     ),
     Verb(
         name="wait",
