@@ -10,7 +10,8 @@ from tests.mutants.durable import DURABLE
 from tests.mutants.guarding import GUARDING
 from tests.mutants.locking import LOCKING
 from tests.mutants.mutant import Mutant
+from tests.mutants.overlooked import OVERLOOKED
 from tests.mutants.truth import TRUTH
 
-MUTANTS: Final = (*DURABLE, *LOCKING, *TRUTH, *DECIDING, *DOING, *GUARDING)
+MUTANTS: Final = (*DURABLE, *LOCKING, *TRUTH, *DECIDING, *DOING, *GUARDING, *OVERLOOKED)
 BY_NAME: Final[dict[str, Mutant]] = {mutant.name: mutant for mutant in MUTANTS}
