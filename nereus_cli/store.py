@@ -333,8 +333,16 @@ def _log_of(path: str, clock: HostClock, limits: Limits, *, create: bool) -> Fil
 
 
 def _applied(path: str, store_id: bytes) -> int:
-    """How far the stored rows have applied the log of this store; 0 where there are none that can be used."""
-    rows = _rows_of(path, store_id)
+    """How far the stored rows have applied the log of this store; 0 where there are none that can be used.
+
+    Raises ProjectionStalledError when they cannot be asked now: what they prove must not be overlooked. Where nothing
+    may be written, nothing can be written behind a lost tail either."""
+    try:
+        rows = _opened_rows(path, store_id)
+    except ProjectionStalledError:
+        if os.access(f"{path}/projection", os.W_OK):
+            raise
+        return 0
     if rows is None:
         return 0
     try:
@@ -344,6 +352,14 @@ def _applied(path: str, store_id: bytes) -> int:
 
 
 def _rows_of(path: str, store_id: bytes) -> SqliteProjection | None:
+    """The stored rows, or None: then the log is folded from its beginning."""
+    try:
+        return _opened_rows(path, store_id)
+    except ProjectionStalledError:
+        return None
+
+
+def _opened_rows(path: str, store_id: bytes) -> SqliteProjection | None:
     file = f"{path}/projection/state.db"
     if not stands(file):
         return None
@@ -353,7 +369,7 @@ def _rows_of(path: str, store_id: bytes) -> SqliteProjection | None:
 
     try:
         return SqliteProjection(Path(file), store_id, write=False)
-    except (ProjectionError, ProjectionStalledError):
+    except ProjectionError:
         return None
 
 

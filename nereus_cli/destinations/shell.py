@@ -37,6 +37,9 @@ from nereus_cli.ports import CannotStartError, DestinationAwayError, Start
 SHELL: Final = b"/bin/sh"
 _LOOK_S: Final = 0.2
 _DOUBT_S: Final = 30.0
+_ASK_EVERY_S: Final = 2.0
+_ASK_S: Final = 0.3
+_CONNECT_S: Final = 10.0
 
 
 class Known(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,6 +69,9 @@ class ShellDestination:
         self._doubtful: set[str] = set()
         self._unsure_until = 0.0
         self._look_at = 0.0
+        self._adrift = False
+        self._ask_at = 0.0
+        self._stops: dict[str, bool] = {}
 
     # ----------------------------------------------------------------------------------------------- the port
 
@@ -115,9 +121,12 @@ class ShellDestination:
         return ended
 
     def stop(self, attempt_id: str, *, kill: bool) -> None:
-        """Ends an attempt by the keeper's ladder: TERM, grace, KILL, or KILL at once."""
-        if self._client is not None and attempt_id in self._running:
-            self._client.stop(attempt_id, kill=kill)
+        """Ends an attempt by the keeper's ladder: TERM, grace, KILL, or KILL at once. One whose keeper cannot be asked
+        now is ended as soon as it can be."""
+        if attempt_id in self._running:
+            self._stops[attempt_id] = kill or self._stops.get(attempt_id, False)
+            if self._client is not None:
+                self._client.stop(attempt_id, kill=kill)
 
     def wake_fds(self) -> tuple[Sequence[int], Sequence[int]]:
         """The keeper's socket."""
@@ -132,21 +141,24 @@ class ShellDestination:
 
     # ------------------------------------------------------------------------------------------------ the keeper
 
-    def _connected(self) -> KeeperClient:
+    def _connected(self, timeout_s: float = _CONNECT_S) -> KeeperClient:
         if self._client is None:
             self._client = KeeperClient(self._store, self._boot_id)
         if not self._client.accepting:
-            self._client.connect()
+            self._client.connect(timeout_s)
         return self._client
 
-    def _reconnect(self, starts: Sequence[Start]) -> None:
+    def _reconnect(self, starts: Sequence[Start], timeout_s: float = _CONNECT_S) -> None:
         """To hear of what still runs. What ended between the last look and the connection stands in the evidence only,
-        so it is looked at once more."""
+        so it is looked at once more. A keeper that does not answer, as one that is stopped, is asked again."""
         why = ""
         try:
-            self._connected()
+            client = self._connected(timeout_s)
+            for attempt_id, kill in self._stops.items():
+                client.stop(attempt_id, kill=kill)
         except (KeeperAwayError, OSError) as error:
             why = str(error)
+        self._adrift, self._ask_at = bool(why), time.monotonic() + _ASK_EVERY_S
         self._decide([start for start in starts if start.attempt.attempt_id in self._running], why)
 
     def _learn(self, fact: facts.Fact) -> None:
@@ -200,6 +212,9 @@ class ShellDestination:
 
     def _look_again(self) -> None:
         now = time.monotonic()
+        if self._adrift and self._running and now >= self._ask_at:
+            unhanded = [start for name, start in self._running.items() if name not in self._handed]
+            self._reconnect(unhanded, _ASK_S)
         self._doubtful &= self._running.keys()
         if now >= self._unsure_until:
             self._doubtful.clear()
@@ -265,6 +280,7 @@ class ShellDestination:
     def _settle(self, attempt_id: str, happened: Happened, known: Known) -> None:
         """Each attempt once: what comes later for it is no news."""
         start = self._running.pop(attempt_id, None)
+        self._stops.pop(attempt_id, None)
         if start is None:
             return
         row = judge(happened, known.exit_code)

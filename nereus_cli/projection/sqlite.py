@@ -25,7 +25,17 @@ _BUSY_MS = 5_000
 # Small stores live on small disks, too: the write-ahead log is emptied early and not kept larger than this.
 _WAL_PAGES = 256
 _WAL_BYTES = 1 << 20
-_PASSING = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_NOMEM})
+# What the file itself is to blame for. Anything else, want of descriptors or a disk that refuses, says nothing of it:
+# to delete it then would delete what proves that a log lost its tail.
+_DAMAGE = frozenset(
+    {
+        sqlite3.SQLITE_CORRUPT,
+        sqlite3.SQLITE_NOTADB,
+        sqlite3.SQLITE_ERROR,
+        sqlite3.SQLITE_SCHEMA,
+        sqlite3.SQLITE_MISMATCH,
+    }
+)
 _PRIMARY_CODE = 0xFF
 _COLUMN_MAX = (1 << 63) - 1
 T = TypeVar("T")
@@ -46,16 +56,12 @@ class SqliteProjection:
         try:
             self._db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
         except sqlite3.DatabaseError as error:
-            msg = f"the projection cannot be opened: {error}"
-            raise ProjectionError(msg) from error
+            raise _unusable(error) from error
         try:
             self._prepare(store_id, write=write)
         except sqlite3.DatabaseError as error:
             self._db.close()
-            msg = f"the projection cannot be read: {error}"
-            if getattr(error, "sqlite_errorcode", 0) & _PRIMARY_CODE in _PASSING:
-                raise ProjectionStalledError(msg) from error
-            raise ProjectionError(msg) from error
+            raise _unusable(error) from error
         except ProjectionError:
             self._db.close()
             raise
@@ -208,6 +214,14 @@ class SqliteProjection:
             "SELECT body FROM descriptors ORDER BY position",
         )
         return rows.digest(self._head, (self._db.execute(query) for query in queries))
+
+
+def _unusable(error: sqlite3.DatabaseError) -> ProjectionError | ProjectionStalledError:
+    """Why the file cannot be used: by its own fault, or only now."""
+    if getattr(error, "sqlite_errorcode", sqlite3.SQLITE_NOTADB) & _PRIMARY_CODE in _DAMAGE:
+        return ProjectionError(f"the projection cannot be read: {error}")
+    hint = "; if it stays so, delete the projection directory: the log gives it back"
+    return ProjectionStalledError(f"the projection cannot be read now: {error}{hint}")
 
 
 def _where(selection: Selection) -> tuple[str, list[object]]:

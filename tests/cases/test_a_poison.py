@@ -72,7 +72,7 @@ def test_b013_a_stop_of_the_whole_group_books_no_failure(case: Case) -> None:
     assert '"left_to_keeper":2' in case.log_said()
     assert [case.state(name) for name in names] == ["PUBLISHING", "PUBLISHING"]
     again = case.daemon()
-    assert '"event":"attempts.adopted","count":2' in case.log_said()
+    case.until(lambda: '"event":"attempts.adopted","count":2' in case.log_said())
     for name in names:
         assert case.call("stop", name, "--kill").status == 0
     case.until(lambda: {case.state(name) for name in names} == {"UNCERTAIN"})

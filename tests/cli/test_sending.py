@@ -17,6 +17,7 @@ from nereus_cli.cli.main import main
 from nereus_cli.ports import Appended, CorruptLogError, EnqueueUncertainError, NotQueuedError
 from nereus_cli.prepare.wishes import Prepared
 from nereus_cli.store import Store
+from tests.cli.dying import die_before_the_sync
 from tests.cli.owning import Owning
 from tests.cli.running import Nereus
 from tests.cli.unsettled_states import Make, dead, uncertain
@@ -125,6 +126,44 @@ def test_an_interrupt_is_130_only_if_nothing_was_written(nereus: Nereus, monkeyp
         assert ran.status == status
         assert nereus("show", "x").status == (0 if write else 13)
         assert ran.documents[0].get("outcome") == ("APPLIED" if write else None)
+
+
+def test_an_interrupt_behind_what_is_in_the_log_and_not_synced_is_3(
+    nereus: Nereus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody can say yet whether it is there to stay: "nothing was written" would be a lie."""
+    nereus("init")
+
+    def append(store: Store, prepared: Sequence[Prepared]) -> NoReturn:
+        die_before_the_sync(Path(store.path), [one.payload for one in prepared])
+        raise KeyboardInterrupt
+
+    line = ("schedule", "--json", "--in", "1h", "--id", "x", "--", "true")
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "append", append)
+        ran = nereus(*line)
+    assert (ran.status, ran.document["outcome"]) == (3, "UNCERTAIN")
+    again = nereus(*line)
+    assert (again.status, again.document["outcome"], again.document["duplicate"]) == (0, "APPLIED", True)
+
+
+def test_an_interrupt_behind_what_was_acknowledged_is_3(
+    nereus: Nereus, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "batch"
+    file.write_text(BATCH)
+
+    def append(store: Store, prepared: Sequence[Prepared]) -> Sequence[Appended]:
+        if store.log.bounds().last:
+            raise KeyboardInterrupt
+        return APPEND(store, prepared)
+
+    monkeypatch.setattr("nereus_cli.cli.lines.LINES_MAX", 1)
+    monkeypatch.setattr(Store, "append", append)
+    ran = nereus("schedule", "--json", "--batch", str(file))
+    assert (ran.status, [one["message_id"] for one in ran.documents]) == (3, ["a"])
+    assert ran.notes[-1].startswith("nereus: interrupted: run the same line again")
+    assert (nereus("show", "a").status, nereus("show", "b").status) == (0, 13)
 
 
 def test_what_is_on_disk_but_cannot_be_answered_is_15(nereus: Nereus, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,7 +27,7 @@ from nereus_cli.domain.records import (
     Stated,
 )
 from nereus_cli.fold import Applied, Fold, Nothing
-from nereus_cli.ports import Kind, Link, LogRecord
+from nereus_cli.ports import Kind, Link, LogRecord, Start
 
 NOW = 1_800_000_000 * SECOND
 BOOT = b"boot-boot-boot-1"
@@ -169,3 +169,11 @@ def told(*, policy: Mapping[str, object] | None = None, **fields: object) -> Sto
     story.own()
     story.say(msgspec.structs.replace(schedule(policy=policy), **fields), "schedule")
     return story
+
+
+def publishing_start() -> Start:
+    """An attempt in progress, as a destination is handed it by an owner that recovers."""
+    story = told()
+    attempt = story.admit()
+    descriptor = story.fold.batch.descriptors[story.message().descriptor_position]
+    return Start(story.message(), attempt, descriptor.command, None)

@@ -149,6 +149,17 @@ def test_the_back_off_grows_and_is_recorded() -> None:
         assert story.message().timer == story.now + condition.delay_ns
 
 
+@pytest.mark.parametrize("ended_at", [None, 1, NOW - HOUR, NOW + DAY])
+def test_a_wait_begins_with_the_record_of_the_failure_whatever_the_command_says(
+    ended_at: int | None,
+) -> None:
+    """An end may be found late, or by a clock that was wrong: neither shortens the wait, nor draws it out."""
+    story = told(policy=THREE)
+    condition = story.attempt("retriable", ended_at=ended_at).condition
+    assert isinstance(condition, RetryWait)
+    assert condition.since == story.now
+
+
 def test_no_retry_begins_behind_the_end_of_retry_for() -> None:
     policy = {"max_attempts": 100, "retry_base_ns": 10 * SECOND, "retry_max_ns": 10 * SECOND, "retry_for_ns": HOUR}
     story = told(policy=policy)

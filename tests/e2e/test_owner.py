@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import os
 import signal
 import subprocess
@@ -14,6 +16,7 @@ from nereus_cli.codec import encode_mutation
 from nereus_cli.domain.records import OwnerAcquired
 from nereus_cli.ports import OwnerHead
 from nereus_cli.store import open_store
+from tests.cli.dying import die_before_the_sync
 from tests.e2e.conftest import Shop
 
 SLEEPER = 'echo "begin $NEREUS_ATTEMPT" >> {0}; sleep {1}; echo "end $NEREUS_ATTEMPT" >> {0}'
@@ -153,6 +156,17 @@ def test_what_a_cancel_releases_is_seen_at_once_by_a_running_daemon(shop: Shop) 
     assert '"x"' in listed[0]
     again = shop.call("cancel", "x")
     assert (again.status, again.document()["already"]) == (0, True)
+
+
+def test_what_a_writer_left_unsynced_when_it_died_is_delivered_by_a_running_daemon(shop: Shop) -> None:
+    effects = shop.place / "effects"
+    words = ("--id", "x", "--in", "0s", "--", "sh", "-c", f"echo x >> {effects}")
+    prepared = json.loads(shop.call("prepare", "schedule", *words).out)
+    shop.call("init")
+    shop.daemon()
+    die_before_the_sync(shop.store, [base64.b64decode(prepared["payload_b64"])])
+    shop.until(lambda: lines(effects) == ["x"])
+    shop.until(lambda: shop.show("x")["state"] == "PUBLISHED")
 
 
 def test_an_expired_message_is_never_attempted(shop: Shop) -> None:

@@ -258,6 +258,22 @@ def test_what_is_said_while_the_door_is_looked_at_is_heard(place: Place, monkeyp
     assert isinstance(place.decide(), Ended)
 
 
+def test_a_keeper_that_began_behind_the_look_at_the_locks_is_alive(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has a file that nobody asked about, and has just opened the door."""
+    place.evidence()
+    shut = keeper_store.shut_door
+
+    def late(store: int, directory: int, attempt_id: str, *, proven: bool) -> str | None:
+        place.evidence(TAKEN, STARTED, begun=AFTER, name="2.ev", alive=True)
+        place.door()
+        return shut(store, directory, attempt_id, proven=proven)
+
+    monkeypatch.setattr(keeper_decide, "shut_door", late)
+    assert place.decide() == StillOpen(attempt_id=NAME, pid=77, started_at_ns=5)
+
+
 def test_a_line_that_was_cut_is_no_line(place: Place) -> None:
     path = place.evidence(TAKEN, STARTED, ("ENDED", NAME, *ENDED_WORDS))
     path.write_bytes(path.read_bytes()[:-3])

@@ -275,7 +275,8 @@ DECIDING: Final = (
         "            elif False:\n",
         "another command under the same id would be answered APPLIED (I5)",
         (
-            "cli/test_faults.py::test_b105_a_full_standard_output_does_not_hide_what_is_on_disk",
+            "cli/test_writing.py::test_b023_the_same_id_with_another_delay_is_a_conflict_with_both_times",
+            "cli/test_writing.py::test_b053_a_conflict_names_what_differs_and_never_a_value",
             "cli/test_batches.py::test_a_batch_can_be_run_again",
         ),
     ),

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
+from nereus_cli.daemon import run_owner
 from nereus_cli.lease import FileLease
 from nereus_cli.ports import BusyError
+from nereus_cli.store import open_store
 
 HOLD = """
 import sys
@@ -60,3 +64,32 @@ def test_an_unreadable_pid_is_left_out_of_the_message(tmp_path: Path) -> None:
     with pytest.raises(BusyError, match="it is held by another process"):
         second.acquire()
     first.release()
+
+
+def test_an_owner_does_nothing_while_somebody_else_writes_the_projection(tmp_path: Path) -> None:
+    early: list[str] = []
+    held, noticed, given_back = threading.Event(), threading.Event(), threading.Event()
+    with open_store(str(tmp_path / "store"), create=True) as store:
+
+        def catch_up() -> None:
+            lease = store.projection_lease()
+            lease.acquire()
+            held.set()
+            noticed.wait(0.5)
+            given_back.set()
+            lease.release()
+
+        def report(event: str, _: dict[str, object]) -> None:
+            if not given_back.is_set():
+                early.append(event)
+                noticed.set()
+
+        other = threading.Thread(target=catch_up)
+        other.start()
+        assert held.wait(60)
+        # On a machine that stands still for seconds it is refused, which is as good.
+        with contextlib.suppress(BusyError):
+            status = run_owner(store, concurrency=1, grace_ns=0, until_idle=False, once=True, report=report)
+            assert status == 0
+        other.join()
+    assert early == []

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sqlite3
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from nereus_cli.codec import encode_command
-from nereus_cli.ports import CorruptLogError
+from nereus_cli.ports import CorruptLogError, ProjectionStalledError
 from nereus_cli.store import Store, open_store
 from tests.codec.samples import STATED, sample
 
@@ -67,3 +68,51 @@ def test_a_mark_that_is_only_old_loses_nothing(tmp_path: Path) -> None:
         with closing(store.open_projection()) as projection:
             assert projection.head().applied == 2
         assert store.log.bounds().durable == 2
+
+
+REFUSED = ("SQLITE_CANTOPEN", "SQLITE_IOERR", "SQLITE_PERM", "SQLITE_NOMEM")
+
+
+@pytest.fixture(params=REFUSED)
+def refusing(behind: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rows of such a store cannot be opened now, for want of something or because a disk errs."""
+    assert behind.exists()
+    error = sqlite3.OperationalError(f"told so: {request.param}")
+    error.sqlite_errorcode = getattr(sqlite3, request.param)
+
+    def connect(*_: object, **__: object) -> sqlite3.Connection:
+        raise error
+
+    monkeypatch.setattr("nereus_cli.projection.sqlite.sqlite3.connect", connect)
+
+
+def contents(path: Path) -> dict[str, bytes]:
+    return {str(file.relative_to(path)): file.read_bytes() for file in path.rglob("*") if file.is_file()}
+
+
+@pytest.mark.usefixtures("refusing")
+def test_what_proves_a_lost_tail_is_not_deleted_because_it_cannot_be_opened_now(behind: Path) -> None:
+    before = contents(behind / "projection")
+    with open_store(str(behind)) as store, pytest.raises(ProjectionStalledError):
+        store.open_projection()
+    assert contents(behind / "projection") == before
+
+
+@pytest.mark.usefixtures("refusing")
+def test_nothing_is_written_behind_a_tail_that_may_be_lost(behind: Path) -> None:
+    """Without a believable mark the rows are the only proof: while they cannot be asked, nothing is appended."""
+    (behind / "log" / "mark" / "durable").write_bytes(b"")
+    before = (behind / "log" / "0000000001.seg").read_bytes()
+    with open_store(str(behind)) as store, pytest.raises(ProjectionStalledError):
+        store.log.append([encode_command(sample(STATED["hold"]))])
+    assert (behind / "log" / "0000000001.seg").read_bytes() == before
+
+
+@pytest.mark.usefixtures("refusing")
+def test_what_may_only_be_read_is_shown_as_far_as_the_log_proves_it(
+    behind: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (behind / "log" / "mark" / "durable").write_bytes(b"")
+    monkeypatch.setattr("nereus_cli.store.os.access", lambda *_: False)
+    with open_store(str(behind)) as store:
+        assert store.view().head().applied == 1

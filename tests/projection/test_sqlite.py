@@ -54,7 +54,7 @@ def test_a_new_file_stands_before_the_first_record(path: Path) -> None:
 
 
 def test_a_reader_never_makes_a_file(path: Path) -> None:
-    with pytest.raises(ProjectionError):
+    with pytest.raises(ProjectionStalledError):
         opened(path, write=False)
     assert not path.exists()
 

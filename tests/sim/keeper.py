@@ -143,6 +143,11 @@ class Keeper:
         room.keeper = self
         self.process.at_end.append(self._gone)
 
+    def answers(self) -> bool:
+        """Whether whoever connects now is greeted."""
+        process = self.process
+        return self.ready and not process.ended and process.stopped_until <= self.room.world.now
+
     def take(self, requests: Sequence[StartRequest]) -> None:
         """A batch from a client."""
         self.queue.append(lambda: self._batch(requests))
@@ -264,8 +269,8 @@ class SimClient:
         """Whether a keeper is connected that takes starts, as far as was heard."""
         return self._keeper is not None
 
-    def connect(self) -> None:
-        """Be connected to a keeper, started if need be."""
+    def connect(self, timeout_s: float = 10.0) -> None:
+        """Be connected to a keeper, started if need be; one that is stopped does not answer."""
         room, process = self._room, self._process
         if room.keeper is None:
             process.touch("launch")
@@ -273,9 +278,10 @@ class SimClient:
                 room.world.sometimes("a keeper could not be started")
                 raise KeeperAwayError("no process to be had")
         keeper = room.keeper or Keeper(room)
-        process.wait_until(lambda: keeper.ready or keeper.process.ended, 10)
-        if keeper.process.ended:
-            raise KeeperAwayError("it died at once")
+        process.wait_until(lambda: keeper.answers() or keeper.process.ended, timeout_s)
+        if not keeper.answers():
+            room.world.sometimes("a keeper did not answer")
+            raise KeeperAwayError("it died at once, or does not answer")
         self._keeper = keeper
         keeper.clients.append(self)
 

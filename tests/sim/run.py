@@ -213,6 +213,9 @@ class Run:
             self.crowd.come()
             self.crowd.race()
             owner.rung = True
+            keeper = self._chosen("keeper")
+            if keeper is not None and self.world.features.stops and self.world.chance.random() < 0.3:
+                keeper.stopped_until = self.world.now + self.world.chance.choice((5, 60, 3_000)) * SECOND
 
     def _stop_owner(self) -> None:
         owner = self._chosen("owner")

@@ -16,6 +16,7 @@ from nereus_cli.destinations import keeper_decide
 from nereus_cli.log import handle, repair
 from nereus_cli.log.handle import Handle
 from nereus_cli.log.mark import Mark
+from tests.sim.__main__ import main
 from tests.sim.machine import Machine, SimDirectory, SimFile
 from tests.sim.minimal import smallest
 from tests.sim.run import Report, simulate
@@ -47,6 +48,26 @@ def test_each_feature_is_off_in_some_runs_and_on_in_most() -> None:
     features = [drawn(random.Random(f"{seed}/features")) for seed in range(200)]
     for name in SWITCHES:
         assert 100 < sum(getattr(one, name) for one in features) < 190, name
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("--off kills,typo", SWITCHES),
+        ("--off switching", SWITCHES),
+        ("--years 0", ("--years",)),
+        ("--years -1", ("--years",)),
+        ("--years nan", ("--years",)),
+    ],
+)
+def test_a_run_that_would_not_be_what_was_asked_for_is_refused(
+    line: str, said: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(line.split())
+    assert ended.value.code == 2
+    error = capsys.readouterr().err
+    assert [name for name in said if name not in error] == []
 
 
 def unsynced(h: Handle, _first: int, last: int) -> None:
