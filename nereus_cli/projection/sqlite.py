@@ -36,6 +36,7 @@ _DAMAGE = frozenset(
         sqlite3.SQLITE_MISMATCH,
     }
 )
+_LEFT_OPEN = frozenset({sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN})
 _PRIMARY_CODE = 0xFF
 _COLUMN_MAX = (1 << 63) - 1
 T = TypeVar("T")
@@ -51,18 +52,23 @@ class SqliteProjection:
     def __init__(self, path: Path, store_id: bytes, *, write: bool) -> None:
         """Opens, or with ``write`` creates, the file. Raises ProjectionError when it must be rebuilt,
         ProjectionStalledError when only the moment is bad: then it is as good as it was."""
-        mode = "rwc" if write else "ro"
-        uri = f"{path.absolute().as_uri()}?mode={mode}"
         try:
-            self._db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
+            self._open(path, store_id, "rwc" if write else "ro", write=write)
         except sqlite3.DatabaseError as error:
-            raise _unusable(error) from error
+            if write or _code(error) not in _LEFT_OPEN:
+                raise _unusable(error) from error
+            # What a writer that died left in its write-ahead log is taken up only by who opens it for writing.
+            try:
+                self._open(path, store_id, "rw", write=False)
+            except sqlite3.DatabaseError as again:
+                raise _unusable(again) from again
+
+    def _open(self, path: Path, store_id: bytes, mode: str, *, write: bool) -> None:
+        uri = f"{path.absolute().as_uri()}?mode={mode}"
+        self._db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
         try:
             self._prepare(store_id, write=write)
-        except sqlite3.DatabaseError as error:
-            self._db.close()
-            raise _unusable(error) from error
-        except ProjectionError:
+        except BaseException:
             self._db.close()
             raise
 
@@ -216,9 +222,14 @@ class SqliteProjection:
         return rows.digest(self._head, (self._db.execute(query) for query in queries))
 
 
+def _code(error: sqlite3.DatabaseError) -> int:
+    """What kind of error it is; one without a code is about the file itself."""
+    return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_NOTADB) & _PRIMARY_CODE
+
+
 def _unusable(error: sqlite3.DatabaseError) -> ProjectionError | ProjectionStalledError:
     """Why the file cannot be used: by its own fault, or only now."""
-    if getattr(error, "sqlite_errorcode", sqlite3.SQLITE_NOTADB) & _PRIMARY_CODE in _DAMAGE:
+    if _code(error) in _DAMAGE:
         return ProjectionError(f"the projection cannot be read: {error}")
     hint = "; if it stays so, delete the projection directory: the log gives it back"
     return ProjectionStalledError(f"the projection cannot be read now: {error}{hint}")

@@ -66,5 +66,8 @@ def test_writing_a_ledger_changes_that_table_alone() -> None:
     assert new[new.index(end) :] == TEXT[TEXT.index(end) :]
     assert f"| {goal.name} | {goal.promise} | 2 | 2 | 0 | 7 | 3 |" in new
     assert f"- {goal.name}: seen" in new
+    kept = replaced(new, table(goals()[:2], {}, long=False, when="2026-01-02", before=new), long=False)
+    assert f"| {goal.name} | {goal.promise} | 2 | 2 | 0 | 7 | 3 |" in kept, "what was not measured keeps its row"
+    assert f"- {goal.name}: seen" in kept
     skipped = {goal.name: Measured(goal.name, Row(skipped="no root"), 0.1, 7)}
     assert "skipped: no root" in table([goal], skipped, long=True, when="2026-01-01")

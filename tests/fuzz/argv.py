@@ -13,7 +13,7 @@ from nereus_cli.cli.exits import BUG, DONE, Failure, classify
 from nereus_cli.cli.parser import parse
 from nereus_cli.cli.read import _selection
 from nereus_cli.cli.split import Help, split
-from nereus_cli.cli.verbs import BY_NAME, PREPARABLE, VERBS
+from nereus_cli.cli.verbs import EVERY, PREPARABLE, VERBS
 from nereus_cli.codec import encode_command
 from nereus_cli.wish import zones
 from nereus_cli.wish.duration import MAX_NS, format_duration, parse_duration
@@ -91,7 +91,7 @@ def _instant(data: bytes) -> str:
 
 def _split(data: bytes) -> str:
     found = split(_words(data))
-    return "" if found.verb.name in BY_NAME else "a verb that there is not"
+    return "" if found.verb in EVERY else "a verb that there is not"
 
 
 def _line(data: bytes) -> str:

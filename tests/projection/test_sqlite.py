@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -241,3 +242,26 @@ def test_a_digest_cannot_be_the_same_for_rows_cut_otherwise() -> None:
     cuts = [[[(b"ab",), (b"c",)]], [[(b"a",), (b"bc",)]], [[(b"abc",)]], [[(b"ab",)], [(b"c",)]], [[], [(b"abc",)]]]
     assert len({rows.digest(Head(), cut) for cut in cuts}) == len(cuts)
     assert rows.digest(Head(), []) != rows.digest(Head(applied=1), [])
+
+
+@pytest.mark.parametrize("journal", ["WAL", "DELETE"])
+def test_what_a_dead_writer_left_beside_the_file_is_taken_up_by_a_reader(
+    stored: SqliteProjection, path: Path, journal: str
+) -> None:
+    """As power cuts leave it: the file, the journal of whatever kind beside it, and no shared memory."""
+    head = stored.head()
+    stored.close()
+    left = path.parent / "left"
+    left.mkdir()
+    with closing(sqlite3.connect(path, isolation_level=None)) as writer:
+        writer.execute(f"PRAGMA journal_mode={journal}")
+        writer.execute("PRAGMA cache_size=1")
+        writer.execute("BEGIN IMMEDIATE")
+        writer.execute("CREATE TABLE bulk (body BLOB)")
+        writer.executemany("INSERT INTO bulk VALUES (zeroblob(?))", [(3_000,)] * 50)
+        for name in ("state.db", "state.db-wal", "state.db-journal"):
+            if (path.parent / name).exists():
+                shutil.copy(path.parent / name, left / name)
+        writer.execute("ROLLBACK")
+    with closing(SqliteProjection(left / "state.db", STORE, write=False)) as found:
+        assert found.head() == head

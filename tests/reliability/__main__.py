@@ -43,8 +43,9 @@ def main() -> int:
     measured = {goal.name: _told(run_apart(goal.name, budget)) for goal in chosen}
     if given.write:
         when = dt.datetime.now(dt.UTC).date().isoformat()
-        kept = goals() if not given.names else chosen
-        PAGE.write_text(replaced(PAGE.read_text(), table(kept, measured, long=given.long, when=when), long=given.long))
+        page = PAGE.read_text()
+        new = table(goals(), measured, long=given.long, when=when, before=page)
+        PAGE.write_text(replaced(page, new, long=given.long))
     return 0 if all(map(held, (one.row for one in measured.values()))) else 1
 
 

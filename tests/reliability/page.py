@@ -30,23 +30,29 @@ def markers(*, long: bool) -> tuple[str, str]:
     return f"<!-- {kind} ledger -->", f"<!-- end of the {kind} ledger -->"
 
 
-def table(goals: Iterable[Goal], measured: Mapping[str, Measured], *, long: bool, when: str) -> str:
-    """The rows of one ledger, with what was noted beside them."""
+def table(goals: Iterable[Goal], measured: Mapping[str, Measured], *, long: bool, when: str, before: str = "") -> str:
+    """The rows of one ledger, with what was noted beside them. ``before`` is the page as it is: what was not measured
+    now keeps its row."""
     rows, notes = [], []
+    old = before.partition(markers(long=long)[0])[2].partition(markers(long=long)[1])[0].splitlines()
     for goal in goals:
         one = measured.get(goal.name)
         if one is None:
+            rows += [line for line in old if line.startswith(f"| {goal.name} |")]
+            notes += [line for line in old if line.startswith(f"- {goal.name}: ")]
             continue
-        option = " LONG=1" if long else ""
-        command = f"`make reliability GOAL={goal.name}{option} SEED={one.seed}`"
-        if one.row.skipped:
-            counts = f"skipped: {one.row.skipped} | | "
-        else:
-            counts = f"{one.row.points:,} | {one.row.hits:,} | {one.row.violations:,}"
-        rows.append(f"| {goal.name} | {goal.promise} | {counts} | {one.seed} | {one.seconds:.0f} | {command} |")
+        rows.append(_row(goal, one, long=long))
         notes += [f"- {goal.name}: {note}" for note in (*one.row.notes, *one.row.findings)]
     where = f"Python {platform.python_version()} on {platform.system()} {platform.release()}"
     return "\n".join([f"Measured {when} with {where}.", "", _HEAD, *rows, "", *notes])
+
+
+def _row(goal: Goal, one: Measured, *, long: bool) -> str:
+    command = f"`make reliability GOAL={goal.name}{' LONG=1' if long else ''} SEED={one.seed}`"
+    counts = f"{one.row.points:,} | {one.row.hits:,} | {one.row.violations:,}"
+    if one.row.skipped:
+        counts = f"skipped: {one.row.skipped} | | "
+    return f"| {goal.name} | {goal.promise} | {counts} | {one.seed} | {one.seconds:.0f} | {command} |"
 
 
 def replaced(text: str, new: str, *, long: bool) -> str:
