@@ -22,6 +22,7 @@ from typing import Any, NamedTuple, NoReturn, Self
 import nereus_cli
 
 ROOT = Path(__file__).resolve().parents[2]
+NO_END = "no end within"
 _CALL_S_MAX = 60.0
 
 
@@ -112,7 +113,7 @@ class Warm:
         except TimeoutError:
             os.kill(pid, signal.SIGKILL)
             self._answer(_CALL_S_MAX)
-            raise Hung(f"no end within {seconds:.0f} s") from None
+            raise Hung(f"{NO_END} {seconds:.0f} s") from None
         return Called(status, (self.place / "out").read_bytes(), (self.place / "err").read_bytes())
 
     def _answer(self, seconds: float) -> bytes:
