@@ -105,7 +105,7 @@ def pythons(budget: Budget) -> Row:
     wanted = [simulate(seed, 0.3).trace for seed in seeds]
     found: list[str] = []
     for version in _PYTHONS:
-        python = _python(version)
+        python = _python(version, make=budget.long)
         if python is None:
             continue
         found.append(version)
@@ -130,12 +130,20 @@ def _traces(python: str, seeds: list[int], hash_seed: str) -> list[str]:
     return said if len(said) == len(seeds) else [ran.stderr.strip()[-200:] or "nothing"] * len(seeds)
 
 
-def _python(version: str) -> str | None:
-    """This interpreter, or another one that can run the simulation: with what it needs installed beside the project."""
+def _python(version: str, *, make: bool) -> str | None:
+    """This interpreter, or another one that can run the simulation, with what it needs installed beside the project:
+    with the long budget it is installed, with the short one an environment that is there is used."""
     if version == f"{sys.version_info.major}.{sys.version_info.minor}":
         return sys.executable
-    other = shutil.which(f"python{version}") or _installed(version)
-    return None if other is None else _equipped(other, version)
+    made = _place(version) / "bin" / "python"
+    if made.exists():
+        return str(made)
+    found = (_installed(version), shutil.which(f"python{version}")) if make else ()
+    return next((env for other in found if other is not None and (env := _equipped(other, version)) is not None), None)
+
+
+def _place(version: str) -> Path:
+    return Path(__file__).resolve().parents[2] / ".venv" / f"simulation-{version}"
 
 
 def _installed(version: str) -> str | None:
@@ -146,33 +154,17 @@ def _installed(version: str) -> str | None:
 
 def _equipped(python: str, version: str) -> str | None:
     """An environment with the locked packages the simulation needs; None if it cannot be made here."""
-    root = Path(__file__).resolve().parents[2]
-    place = root / ".venv" / f"simulation-{version}"
+    place, lock = _place(version), Path(__file__).resolve().parents[2] / ".ci" / "locks" / "dev.lock"
     made = place / "bin" / "python"
-    if not made.exists():
-        lock = root / ".ci" / "locks" / "dev.lock"
-        steps = (
-            [python, "-m", "venv", str(place)],
-            [
-                str(made),
-                "-m",
-                "pip",
-                "install",
-                "-qq",
-                "--disable-pip-version-check",
-                "--require-hashes",
-                "-r",
-                str(lock),
-            ],
-        )
-        start = time.monotonic()
-        for step in steps:
+    quiet = ("-qq", "--disable-pip-version-check", "--require-hashes")
+    start = time.monotonic()
+    for step in ((python, "-m", "venv", str(place)), (str(made), "-m", "pip", "install", *quiet, "-r", str(lock))):
+        try:
             left = max(_SETUP_S - (time.monotonic() - start), 1)
-            try:
-                subprocess.run(step, check=True, capture_output=True, timeout=left)
-            except (OSError, subprocess.SubprocessError):
-                shutil.rmtree(place, ignore_errors=True)
-                return None
+            subprocess.run(step, check=True, capture_output=True, timeout=left)
+        except (OSError, subprocess.SubprocessError):
+            shutil.rmtree(place, ignore_errors=True)
+            return None
     return str(made)
 
 
