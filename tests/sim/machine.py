@@ -103,12 +103,13 @@ Node = SimFile | SimDirectory
 
 
 class Machine:
-    """One disk. ``room`` is how many more bytes fit, None for plenty; ``ordered`` as in ``SimDirectory.cut``."""
+    """One disk. ``room`` is how many more bytes fit, None for plenty; ``ordered`` as in ``SimDirectory.cut``, ``evict``
+    as in ``SimFile.sync_failed``."""
 
-    def __init__(self, chance: random.Random, *, ordered: bool) -> None:
+    def __init__(self, chance: random.Random, *, ordered: bool, evict: bool = False) -> None:
         self.chance = chance
         self.ordered = ordered
-        self.evict = False
+        self.evict = evict
         self.room: int | None = None
         self.root = SimDirectory()
         self._inodes = 100

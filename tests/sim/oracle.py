@@ -14,7 +14,7 @@ import msgspec
 from nereus_cli.answers import Answer
 from nereus_cli.domain.facts import Result, Verdict
 from nereus_cli.domain.limits import Limits
-from nereus_cli.domain.message import TERMINAL, Attempt, Message, RetryWait, Scheduled, State
+from nereus_cli.domain.message import TERMINAL, Message, RetryWait, Scheduled, State
 from nereus_cli.domain.outcome import Basis, Decision, SideEffect
 from nereus_cli.domain.records import (
     Admission,
@@ -270,10 +270,6 @@ class Oracle:
             raise Violation(f"I7: {message.message_id} had {taken} effects and no uncertain attempt")
         if taken > 1:
             self.world.sometimes("two effects, one of them uncertain")
-
-    def attempts(self) -> list[Attempt]:
-        """Every attempt there was."""
-        return list(self.shadow.batch.attempts.values())
 
 
 def _action_at(message: Message) -> int | None:

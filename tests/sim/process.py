@@ -25,11 +25,9 @@ _SYNC_NS = 300_000
 
 class Process:
     """``main`` is all it does. ``die_in`` counts down the calls after which it is killed; ``stopped_until`` is the end
-    of a SIGSTOP; ``quiet`` processes are onlookers that nothing happens to."""
+    of a SIGSTOP."""
 
-    def __init__(
-        self, world: World, pid: int, name: str, main: Callable[[Process], None], *, quiet: bool = False
-    ) -> None:
+    def __init__(self, world: World, pid: int, name: str, main: Callable[[Process], None]) -> None:
         self.world = world
         self.pid = pid
         self.name = name
@@ -37,7 +35,6 @@ class Process:
         self.dead = False
         self.ended = False
         self.rung = False
-        self.quiet = quiet
         self.die_in: int | None = None
         self.stopped_until = 0
         self.at_end: list[Callable[[], None]] = []
@@ -67,8 +64,6 @@ class Process:
     def touch(self, name: str, *, changes: bool = False, what: int = 0, size: int = 0) -> int | None:
         """Every call of a port begins here. Returns how many bytes of a write are taken before the process dies in the
         middle of it; None: all. Raises CrashedError, or the OSError of a disk in trouble."""
-        if self.quiet:
-            return None
         self._live()
         world = self.world
         world.steps += 1
@@ -102,8 +97,6 @@ class Process:
 
     def wait_until(self, wants: Callable[[], bool], seconds: float) -> None:
         """Sleeps until ``wants()`` or until the time is up."""
-        if self.quiet:
-            return
         self._live()
         self._give_way(wants, self.world.now + int(seconds * SECOND))
 

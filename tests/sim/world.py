@@ -42,7 +42,7 @@ class World:
     def __init__(self, seed: str, features: Features) -> None:
         self.chance = random.Random(seed)
         self.features = features
-        self.machine = Machine(random.Random(f"{seed}/disk"), ordered=features.journal)
+        self.machine = Machine(random.Random(f"{seed}/disk"), ordered=features.journal, evict=features.evict)
         self.trouble = Trouble(features)
         self.now = 1_000 * SECOND
         self.offset = START - self.now
